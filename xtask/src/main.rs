@@ -1,0 +1,77 @@
+//! The project's own tasks, run as `cargo xtask TASK`.
+//!
+//! Everything here uses the standard library alone: this program is compiled before anything else can be checked, so each
+//! dependency would be a wait on every fresh machine.
+
+mod dependencies;
+mod error;
+mod process;
+mod python;
+mod smoke;
+mod summary;
+mod test;
+mod tools;
+mod workspace;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use crate::error::Error;
+use crate::workspace::Workspace;
+
+const HELP: &str = "\
+Loopwright's project tasks
+
+  cargo xtask test [--only STEP]... [--skip STEP]... [--fail-fast]
+        Checks everything, and installs what it needs for that. Every failure is reported at the end; with --fail-fast
+        the first one ends the run. With CI=true in the environment a part that cannot run is a failure, not a skip.
+        Steps, in this order:
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            // 2 is the customary status for a command line that makes no sense; a failed check is 1.
+            ExitCode::from(if matches!(error, Error::Usage(_)) {
+                2
+            } else {
+                1
+            })
+        }
+    }
+}
+
+fn dispatch(arguments: &[String]) -> Result<ExitCode, Error> {
+    match arguments.split_first() {
+        Some((task, rest)) if task == "test" => {
+            if rest.iter().any(|argument| is_help(argument)) {
+                print_help();
+                return Ok(ExitCode::SUCCESS);
+            }
+            test::run(&Workspace::find()?, &test::Options::parse(rest)?)
+        }
+        Some((task, _)) if is_help(task) => {
+            print_help();
+            Ok(ExitCode::SUCCESS)
+        }
+        Some((task, _)) => Err(Error::Usage(format!("there is no task `{task}`"))),
+        None => Err(Error::Usage("no task given".to_owned())),
+    }
+}
+
+fn is_help(argument: &str) -> bool {
+    matches!(argument, "help" | "--help" | "-h")
+}
+
+fn print_help() {
+    let mut text = HELP.to_owned();
+    for step in test::STEPS {
+        text.push_str(&format!("          {:<10} {}\n", step.name, step.about));
+    }
+    text.push_str("\n  cargo xtask help\n        Prints this.\n");
+    // A reader that has seen enough (`| head`) closes the pipe; that is no error.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
