@@ -1,0 +1,303 @@
+//! A program with sizes and memory, ready to run.
+
+use crate::kernel_backend::Argument;
+use crate::program::{KERNEL, Program, ProgramError};
+use loopwright_graph::{Array, Binding, NodeId, NodeOp};
+use loopwright_lower::KernelParam;
+use loopwright_ops::{DType, Scalar};
+use std::sync::Arc;
+
+/// A program with sizes and memory. Memory that is given is used where it lies, without a copy;
+/// outputs for which none is given, and scratch memory, are made at the first run and kept.
+pub struct Bound<'m> {
+    program: Arc<Program>,
+    binding: Binding,
+    /// By the kernel's parameters.
+    slots: Vec<Slot<'m>>,
+    stale: bool,
+}
+
+enum Slot<'m> {
+    Empty,
+    Read(&'m [u8]),
+    Write(&'m mut [u8]),
+    Owned(Array),
+}
+
+impl<'m> Bound<'m> {
+    pub(crate) fn new(program: Arc<Program>, binding: Binding) -> Bound<'m> {
+        let slots = program.params().iter().map(|_| Slot::Empty).collect();
+        Bound {
+            program,
+            binding,
+            slots,
+            stale: true,
+        }
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// The sizes.
+    pub fn binding(&self) -> &Binding {
+        &self.binding
+    }
+
+    /// Binds memory that is only read to an input.
+    pub fn input(&mut self, name: &str, bytes: &'m [u8]) -> Result<&mut Self, ProgramError> {
+        let at = self.parameter(name, false)?;
+        self.check(at, name, bytes)?;
+        self.put(at, Slot::Read(bytes))
+    }
+
+    /// Binds memory that is read, and written if the program updates it, to a state.
+    pub fn state(&mut self, name: &str, bytes: &'m mut [u8]) -> Result<&mut Self, ProgramError> {
+        let at = self.parameter(name, true)?;
+        self.check(at, name, bytes)?;
+        self.put(at, Slot::Write(bytes))
+    }
+
+    /// Hands an array over to an input or a state.
+    pub fn give(&mut self, name: &str, array: Array) -> Result<&mut Self, ProgramError> {
+        let at = self
+            .parameter(name, false)
+            .or_else(|_| self.parameter(name, true))?;
+        let node = self.parameter_node(at);
+        let expected = self.binding.shape(self.program.graph(), node);
+        let dtype = self.program.graph().node(node).dtype;
+        let shape: Vec<i64> = array.shape().iter().map(|size| *size as i64).collect();
+        if array.dtype() != dtype || shape != expected {
+            return Err(ProgramError::Memory {
+                name: name.to_owned(),
+                expected: describe(dtype, &expected),
+                got: format!("{} is", describe(array.dtype(), &shape)),
+            });
+        }
+        self.put(at, Slot::Owned(array))
+    }
+
+    /// Binds memory that an output is written to.
+    pub fn output(&mut self, name: &str, bytes: &'m mut [u8]) -> Result<&mut Self, ProgramError> {
+        let at = self.output_slot(name)?;
+        self.check(at, name, bytes)?;
+        self.put(at, Slot::Write(bytes))
+    }
+
+    /// Runs the program, whether or not anything has changed since the last run.
+    pub fn run(&mut self) -> Result<(), ProgramError> {
+        self.fill()?;
+        let mut constants = self.program.constants().iter();
+        let mut arguments = Vec::with_capacity(self.slots.len());
+        for (param, slot) in self.program.params().iter().zip(&mut self.slots) {
+            arguments.push(match (param, slot) {
+                (KernelParam::Size(symbol), _) => {
+                    Argument::Scalar(Scalar::i64(self.binding.value(*symbol)))
+                }
+                (KernelParam::Constant(_), _) => {
+                    Argument::Read(constants.next().map_or(&[][..], Vec::as_slice))
+                }
+                (_, Slot::Read(bytes)) => Argument::Read(bytes),
+                (_, Slot::Write(bytes)) => Argument::Write(bytes),
+                (_, Slot::Owned(array)) => Argument::Write(array.bytes_mut()),
+                // `fill` leaves nothing empty.
+                (_, Slot::Empty) => Argument::Read(&[]),
+            });
+        }
+        self.program.executable().run(KERNEL, &mut arguments)?;
+        self.stale = false;
+        Ok(())
+    }
+
+    /// Runs the program unless nothing was bound since the last run.
+    pub fn ensure(&mut self) -> Result<(), ProgramError> {
+        if self.stale { self.run() } else { Ok(()) }
+    }
+
+    /// An output's or state's values after a run, if its memory is the program's own.
+    pub fn array(&self, name: &str) -> Option<&Array> {
+        let at = self
+            .output_slot(name)
+            .or_else(|_| self.parameter(name, true))
+            .ok()?;
+        match &self.slots[at] {
+            Slot::Owned(array) => Some(array),
+            _ => None,
+        }
+    }
+
+    /// Takes an output's or state's values out; the next run makes new memory for an output.
+    pub fn take(&mut self, name: &str) -> Option<Array> {
+        let at = self
+            .output_slot(name)
+            .or_else(|_| self.parameter(name, true))
+            .ok()?;
+        match std::mem::replace(&mut self.slots[at], Slot::Empty) {
+            Slot::Owned(array) => Some(array),
+            other => {
+                self.slots[at] = other;
+                None
+            }
+        }
+    }
+
+    fn put(&mut self, at: usize, slot: Slot<'m>) -> Result<&mut Self, ProgramError> {
+        self.slots[at] = slot;
+        self.stale = true;
+        Ok(self)
+    }
+
+    fn parameter_node(&self, at: usize) -> NodeId {
+        match self.program.params()[at] {
+            KernelParam::Parameter(node) | KernelParam::Constant(node) => node,
+            KernelParam::Output(at) => self.program.graph().outputs()[at as usize].node,
+            KernelParam::Scratch(_) | KernelParam::Size(_) => NodeId(0),
+        }
+    }
+
+    fn parameter(&self, name: &str, state: bool) -> Result<usize, ProgramError> {
+        let graph = self.program.graph();
+        let fits = |node: NodeId| matches!(graph.node(node).op, NodeOp::State) == state;
+        let found = self.program.params().iter().position(|param| {
+            matches!(param, KernelParam::Parameter(node)
+                if fits(*node) && graph.node(*node).name == name)
+        });
+        found.ok_or_else(|| ProgramError::NoSuchArray {
+            what: if state { "state" } else { "input" },
+            name: name.to_owned(),
+            known: list(
+                graph
+                    .parameters()
+                    .filter(|node| fits(*node))
+                    .map(|node| graph.node_name(node)),
+            ),
+        })
+    }
+
+    fn output_slot(&self, name: &str) -> Result<usize, ProgramError> {
+        let outputs = self.program.graph().outputs();
+        let found = self.program.params().iter().position(
+            |param| matches!(param, KernelParam::Output(at) if outputs[*at as usize].name == name),
+        );
+        found.ok_or_else(|| ProgramError::NoSuchArray {
+            what: "output",
+            name: name.to_owned(),
+            known: list(outputs.iter().map(|output| output.name.clone())),
+        })
+    }
+
+    /// Checks length and alignment of memory from outside.
+    fn check(&self, at: usize, name: &str, bytes: &[u8]) -> Result<(), ProgramError> {
+        let node = self.parameter_node(at);
+        let dtype = self.program.graph().node(node).dtype;
+        let shape = self.binding.shape(self.program.graph(), node);
+        let expected = shape.iter().product::<i64>() as usize * dtype.bytes();
+        let complaint = if bytes.len() != expected {
+            Some(format!("{} bytes are", bytes.len()))
+        } else if expected > 0 && bytes.as_ptr().addr() % dtype.bytes() != 0 {
+            Some("memory that is not aligned for it is".to_owned())
+        } else {
+            None
+        };
+        match complaint {
+            None => Ok(()),
+            Some(got) => Err(ProgramError::Memory {
+                name: name.to_owned(),
+                expected: format!("{} ({expected} bytes)", describe(dtype, &shape)),
+                got,
+            }),
+        }
+    }
+
+    /// Makes the memory that is missing.
+    fn fill(&mut self) -> Result<(), ProgramError> {
+        let graph = self.program.graph();
+        for (at, param) in self.program.params().iter().enumerate() {
+            if !matches!(self.slots[at], Slot::Empty) {
+                continue;
+            }
+            let (name, dtype, shape) = match param {
+                KernelParam::Size(_) | KernelParam::Constant(_) => continue,
+                KernelParam::Parameter(node) => {
+                    let parts = graph.node(*node);
+                    let shape = self.binding.shape(graph, *node);
+                    return Err(ProgramError::Missing {
+                        what: if matches!(parts.op, NodeOp::State) {
+                            "state"
+                        } else {
+                            "input"
+                        },
+                        name: parts.name.clone(),
+                        expected: describe(parts.dtype, &shape),
+                    });
+                }
+                KernelParam::Output(at) => {
+                    let output = &graph.outputs()[*at as usize];
+                    let shape = self.binding.shape(graph, output.node);
+                    (output.name.clone(), graph.node(output.node).dtype, shape)
+                }
+                KernelParam::Scratch(at) => {
+                    let scratch = &self.program.scratch()[*at as usize];
+                    let value = |symbol| Some(self.binding.value(symbol));
+                    let elements = scratch.elements.evaluate(&value).map_err(|_| {
+                        ProgramError::OutOfMemory {
+                            name: scratch.name.clone(),
+                            bytes: u128::from(u64::MAX),
+                        }
+                    })?;
+                    (scratch.name.clone(), scratch.dtype, vec![elements.max(0)])
+                }
+            };
+            let sizes: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
+            let array = Array::zeros(dtype, &sizes).map_err(|_| {
+                let elements: u128 = shape.iter().map(|size| *size as u128).product();
+                ProgramError::OutOfMemory {
+                    name,
+                    bytes: elements * dtype.bytes() as u128,
+                }
+            })?;
+            self.slots[at] = Slot::Owned(array);
+        }
+        Ok(())
+    }
+}
+
+impl Bound<'static> {
+    /// Runs in the background; [`Pending::wait`] gives the program back.
+    pub fn start(mut self) -> Pending {
+        let handle = std::thread::spawn(move || {
+            let result = self.run();
+            (self, result)
+        });
+        Pending { handle }
+    }
+}
+
+/// A run in the background.
+pub struct Pending {
+    handle: std::thread::JoinHandle<(Bound<'static>, Result<(), ProgramError>)>,
+}
+
+impl Pending {
+    /// Whether the run has ended.
+    pub fn is_done(&self) -> bool {
+        self.handle.is_finished()
+    }
+
+    /// Waits for the end of the run.
+    pub fn wait(self) -> Result<Bound<'static>, ProgramError> {
+        match self.handle.join() {
+            Ok((bound, result)) => result.map(|()| bound),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+fn describe(dtype: DType, shape: &[i64]) -> String {
+    format!("{dtype}[{}]", list(shape.iter().map(i64::to_string)))
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    items.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,254 @@
+//! Running the compiler.
+
+use crate::Settings;
+use crate::find::Compiler;
+use loopwright_backend::BackendError;
+use loopwright_emit::{ABI_VERSION, Emitted};
+use std::fmt::Write;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Flags that hold for every module. None of them lets the compiler change a value: `-fwrapv` and
+/// `-fno-strict-aliasing` define what C leaves open; `-fno-math-errno` and `-fno-trapping-math` only
+/// give up `errno` and the floating-point flags, which nothing reads.
+const FLAGS: &[&str] = &[
+    "-std=c11",
+    "-fPIC",
+    "-shared",
+    "-fwrapv",
+    "-fno-strict-aliasing",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-w",
+];
+
+/// The command that compiles `source` to the shared library `library`.
+pub fn compile_source_command(
+    compiler: &Compiler,
+    settings: &Settings,
+    strict: bool,
+    math: &[&str],
+    source: &Path,
+    library: &Path,
+) -> Command {
+    let mut command = Command::new(&compiler.path);
+    command.args(&compiler.arguments);
+    command.args(flags(compiler, settings, strict, math));
+    command.arg("-o").arg(library).arg(source).arg("-lm");
+    command
+}
+
+fn flags(compiler: &Compiler, settings: &Settings, strict: bool, math: &[&str]) -> Vec<String> {
+    let mut flags = vec![format!("-O{}", settings.optimisation)];
+    flags.extend(compiler.native.iter().chain(FLAGS).map(|&flag| flag.to_owned()));
+    flags.push(format!("-ffp-contract={}", if strict { "off" } else { "fast" }));
+    // The library's functions are called, not folded or replaced by something almost as good.
+    flags.extend(math.iter().map(|function| format!("-fno-builtin-{function}")));
+    flags.extend(settings.flags.iter().cloned());
+    flags
+}
+
+/// One module to compile.
+pub(crate) struct Job<'a> {
+    compiler: &'a Compiler,
+    settings: &'a Settings,
+    strict: bool,
+    math: Vec<&'static str>,
+}
+
+/// A compiled module in a directory of its own, which goes away with it.
+pub(crate) struct Built {
+    pub(crate) library: PathBuf,
+    pub(crate) source: PathBuf,
+    /// Removed, with everything in it, when this is dropped.
+    pub(crate) _directory: TempDir,
+}
+
+impl<'a> Job<'a> {
+    pub(crate) fn new(
+        compiler: &'a Compiler,
+        settings: &'a Settings,
+        emitted: &Emitted,
+        strict: bool,
+    ) -> Job<'a> {
+        Job { compiler, settings, strict, math: emitted.math.clone() }
+    }
+
+    /// What the library depends on, as a hash: the source, the compiler, the machine it compiles
+    /// for, the flags and the calling convention.
+    pub(crate) fn key(&self, source: &str) -> String {
+        let mut hash = blake3::Hasher::new();
+        let mut part = |bytes: &[u8]| {
+            hash.update(&(bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        part(&ABI_VERSION.to_le_bytes());
+        part(self.compiler.identity.as_bytes());
+        for argument in &self.compiler.arguments {
+            part(argument.as_bytes());
+        }
+        for flag in flags(self.compiler, self.settings, self.strict, &self.math) {
+            part(flag.as_bytes());
+        }
+        part(source.as_bytes());
+        // 128 bits are plenty, and the names stay readable.
+        hash.finalize().to_hex()[..32].to_owned()
+    }
+
+    /// Compiles in a private directory.
+    pub(crate) fn build(&self, source: &str) -> Result<Built, BackendError> {
+        let directory = tempfile::Builder::new()
+            .prefix("loopwright-cc-")
+            .tempdir()
+            .map_err(|error| file_error("create", &std::env::temp_dir(), &error))?;
+        let source_path = directory.path().join("module.c");
+        std::fs::write(&source_path, source)
+            .map_err(|error| file_error("write", &source_path, &error))?;
+        let library = directory.path().join("module.so");
+        let mut command = compile_source_command(
+            self.compiler,
+            self.settings,
+            self.strict,
+            &self.math,
+            &source_path,
+            &library,
+        );
+        command.env("LC_ALL", "C");
+        let failure = match run_limited(command, self.settings.timeout) {
+            Ok(finished) if finished.success && library.is_file() => {
+                return Ok(Built { library, source: source_path, _directory: directory });
+            }
+            Ok(finished) if finished.success => "it made no library".to_owned(),
+            Ok(finished) => with_source_line(finished.log, source, &source_path),
+            Err(error) => error,
+        };
+        // The source stays for whoever looks into this.
+        let kept = directory.keep().join("module.c");
+        Err(BackendError::Compiler {
+            compiler: self.compiler.path.display().to_string(),
+            source_path: kept.display().to_string(),
+            log: failure,
+        })
+    }
+}
+
+/// The log, and under it the line of the source that the first error is about.
+fn with_source_line(mut log: String, source: &str, path: &Path) -> String {
+    let prefix = format!("{}:", path.display());
+    let line = log
+        .lines()
+        .filter(|line| line.contains("error:"))
+        .filter_map(|line| line.strip_prefix(&prefix))
+        .find_map(|rest| rest.split(':').next()?.parse::<usize>().ok());
+    if let Some(number) = line
+        && let Some(text) = number.checked_sub(1).and_then(|index| source.lines().nth(index))
+    {
+        let _ = write!(log, "\nline {number} of the source: {}", text.trim());
+    }
+    log
+}
+
+/// What a program that ended left.
+pub(crate) struct Finished {
+    pub(crate) success: bool,
+    /// Everything it wrote.
+    pub(crate) log: String,
+}
+
+/// Runs a program to its end, or kills it, with all it started, after `limit`.
+pub(crate) fn run_limited(mut command: Command, limit: Duration) -> Result<Finished, String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    // Into a file, not a pipe: nobody has to read along, and children that outlive their parent
+    // do not keep it open.
+    let mut log = tempfile::tempfile().map_err(|error| format!("no temporary file: {error}"))?;
+    let handle =
+        |log: &File| log.try_clone().map_err(|error| format!("no temporary file: {error}"));
+    command.stdin(Stdio::null()).stdout(handle(&log)?).stderr(handle(&log)?);
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        // A group of its own, so that a compiler's helpers can be ended with it.
+        command.process_group(0);
+    }
+    let mut child =
+        command.spawn().map_err(|error| format!("{program} does not start: {error}"))?;
+    let id = child.id();
+    let (send, receive) = mpsc::channel();
+    let waiter = std::thread::spawn(move || {
+        let _ = send.send(child.wait());
+    });
+    let status = match receive.recv_timeout(limit) {
+        Ok(status) => status.map_err(|error| format!("{program} was lost: {error}"))?,
+        Err(_) => {
+            kill_group(id);
+            // Killed, it ends at once; a waiter that panicked has nothing to say.
+            let _ = waiter.join();
+            return Err(format!(
+                "{program} was killed after {} seconds; LOOPWRIGHT_CC_TIMEOUT sets the limit",
+                limit.as_secs()
+            ));
+        }
+    };
+    let mut text = Vec::new();
+    log.seek(SeekFrom::Start(0))
+        .and_then(|_| log.read_to_end(&mut text))
+        .map_err(|error| format!("what {program} said cannot be read: {error}"))?;
+    let mut text = String::from_utf8_lossy(&text).into_owned();
+    if !status.success() && text.trim().is_empty() {
+        let _ = write!(text, "{program} ended with {status} and said nothing");
+    }
+    Ok(Finished { success: status.success(), log: text })
+}
+
+#[cfg(unix)]
+fn kill_group(id: u32) {
+    if let Ok(group) = libc::pid_t::try_from(id) {
+        // SAFETY: a plain system call. The group is that of a child which has not been waited for,
+        // so its number cannot belong to anybody else.
+        unsafe { libc::kill(-group, libc::SIGKILL) };
+    }
+}
+
+#[cfg(not(unix))]
+fn kill_group(_: u32) {}
+
+pub(crate) fn file_error(
+    action: &'static str,
+    path: &Path,
+    error: &std::io::Error,
+) -> BackendError {
+    BackendError::File {
+        action,
+        path: path.display().to_string(),
+        reason: error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_offending_line_is_quoted() {
+        let log = "in x:\n/t/m.c:2:5: error: no\n/t/m.c:1:1: error: later\n".to_owned();
+        let log = with_source_line(log, "first\n  second\n", Path::new("/t/m.c"));
+        assert!(log.ends_with("\nline 2 of the source: second"), "{log}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_that_hangs_is_killed_with_its_children() {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "sleep 1000 & wait"]);
+        let error = match run_limited(command, Duration::from_millis(50)) {
+            Err(error) => error,
+            Ok(finished) => panic!("it should have been killed, but said {}", finished.log),
+        };
+        assert!(error.contains("was killed after 0 seconds"), "{error}");
+    }
+}

@@ -1,0 +1,837 @@
+//! One function: its statements, and which value is written where.
+//!
+//! A value that is used once is written in the place where it is used, if nothing can happen in
+//! between that it would notice: it is pending until then. Values that read memory stop being pending
+//! at the next write, call or branch; all others at the latest when their text gets long. Nothing
+//! moves into a loop.
+
+use crate::dialect::{LoopHint, Spelled};
+use crate::expression::{Expr, Precedence, Shape};
+use crate::module::linkage;
+use crate::names::Names;
+use crate::pieces::Pieces;
+use crate::types::Declarator;
+use crate::uses::Uses;
+use crate::{Linkage, Refusal};
+use loopwright_kernel::{
+    Access, Block, Function, FunctionId, FunctionKind, Inst, LoopKind, Space, Stmt, Type,
+    Value,
+};
+use loopwright_ops::DType;
+use std::fmt::Write;
+
+/// Longer expressions become variables. This keeps lines readable and, since text is copied from
+/// operand to expression, writing linear.
+const LONGEST_PENDING: usize = 72;
+
+/// How a function is called from the text.
+pub(crate) struct Signature {
+    /// Its name.
+    pub name: String,
+    /// Whether it is handed its work-item.
+    pub work_items: bool,
+    /// Whether it is handed the runtime, for parallel loops.
+    pub runtime: bool,
+}
+
+/// A function's text.
+pub(crate) struct Written {
+    /// Its declaration without the semicolon.
+    pub header: String,
+    /// Its definition and those of its parallel loops.
+    pub text: String,
+}
+
+/// Where a value is.
+#[derive(Clone)]
+enum Place {
+    /// Not defined yet.
+    Nowhere,
+    /// In a variable.
+    Named { name: String, shape: Shape },
+    /// In text that has not been written yet.
+    Pending(Expr),
+    /// In text that may be written any number of times.
+    Constant(Expr),
+    /// The address of this variable.
+    Variable(String),
+}
+
+pub(crate) struct Writer<'a> {
+    function: &'a Function,
+    uses: &'a Uses,
+    types: &'a Declarator<'a>,
+    fields: &'a [Vec<String>],
+    signatures: &'a [Signature],
+    own: &'a Signature,
+    pieces: &'a mut Pieces,
+    names: Names,
+    places: Vec<Place>,
+    /// Pointers to what is only read.
+    constant: Vec<bool>,
+    noalias: Vec<bool>,
+    /// Pending values that read memory.
+    reading: Vec<Value>,
+    out: String,
+    indent: usize,
+    /// The functions of parallel loops.
+    outlined: String,
+    /// Parallel loops written so far.
+    parallels: usize,
+    inside_parallel: bool,
+}
+
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn write_function(
+    function: &Function,
+    uses: &Uses,
+    types: &Declarator<'_>,
+    fields: &[Vec<String>],
+    signatures: &[Signature],
+    position: usize,
+    pieces: &mut Pieces,
+) -> Spelled<Written> {
+    let mut writer = Writer {
+        function,
+        uses,
+        types,
+        fields,
+        signatures,
+        own: &signatures[position],
+        pieces,
+        names: Names::default(),
+        places: vec![Place::Nowhere; function.values.len()],
+        constant: vec![false; function.values.len()],
+        noalias: vec![false; function.values.len()],
+        reading: Vec::new(),
+        out: String::new(),
+        indent: 1,
+        outlined: String::new(),
+        parallels: 0,
+        inside_parallel: false,
+    };
+    let header = writer.header()?;
+    writer.block(&function.body)?;
+    let mut text = writer.outlined;
+    text.push_str(&header);
+    text.push_str(" {\n");
+    text.push_str(&writer.out);
+    text.push_str("}\n\n");
+    Ok(Written { header, text })
+}
+
+impl<'a> Writer<'a> {
+    fn header(&mut self) -> Spelled<String> {
+        let function = self.function;
+        let dialect = self.types.dialect;
+        let mut params = Vec::with_capacity(function.params.len() + 1);
+        for param in &function.params {
+            let name = self.name(param.value);
+            let position = param.value.0 as usize;
+            self.constant[position] = param.access == Access::Read;
+            self.noalias[position] = param.noalias;
+            self.places[position] = Place::Named { name, shape: Shape::Plain };
+            params.push(self.parameter(param.value)?);
+        }
+        if self.own.work_items {
+            params.push(dialect.work_item_parameter(self.pieces)?.to_owned());
+        }
+        if self.own.runtime {
+            params.push(dialect.runtime_parameter().to_owned());
+        }
+        let result = match &function.result {
+            Some(ty) => self.types.variable(ty, Shape::Plain, "", self.pieces)?,
+            None => "void".to_owned(),
+        };
+        Ok(format!(
+            "{}{result} {}({})",
+            dialect.linkage(linkage(function)),
+            self.own.name,
+            parameters(&params)
+        ))
+    }
+
+    /// The declaration of a parameter that holds a value which has its name already.
+    fn parameter(&mut self, value: Value) -> Spelled<String> {
+        let position = value.0 as usize;
+        let (name, shape) = match &self.places[position] {
+            Place::Named { name, shape } => (name.clone(), *shape),
+            _ => unreachable!("a parameter's value is held in a variable"),
+        };
+        match self.function.ty(value) {
+            ty @ Type::Pointer(..) => self.types.pointer(
+                ty,
+                &name,
+                self.constant[position],
+                self.noalias[position],
+                self.pieces,
+            ),
+            ty => self.types.variable(ty, shape, &name, self.pieces),
+        }
+    }
+
+    fn name(&mut self, value: Value) -> String {
+        let dialect = self.types.dialect;
+        let wanted = &self.function.values[value.0 as usize].name;
+        let reserved = |word: &str| dialect.is_reserved(word);
+        if wanted.is_empty() {
+            self.names.fresh(&format!("v{}", value.0), reserved)
+        } else {
+            self.names.fresh(wanted, reserved)
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.begin();
+        self.out.push_str(text);
+        self.out.push('\n');
+    }
+
+    fn begin(&mut self) {
+        for _ in 0..self.indent {
+            self.out.push_str("    ");
+        }
+    }
+
+    /// The text of a value where it is used; what was pending is pending no more.
+    fn operand(&mut self, value: Value) -> Expr {
+        let place = &mut self.places[value.0 as usize];
+        match place {
+            Place::Named { name, shape } => Expr::primary(name.clone()).shaped(*shape),
+            Place::Constant(expr) => expr.clone(),
+            Place::Variable(name) => Expr::prefix("&", &Expr::primary(name.clone())),
+            Place::Pending(_) => match std::mem::replace(place, Place::Nowhere) {
+                Place::Pending(expr) => expr,
+                _ => unreachable!("the place was pending"),
+            },
+            Place::Nowhere => {
+                unreachable!("value {} is used before its definition or twice", value.0)
+            }
+        }
+    }
+
+    /// The text of a value held as its type says.
+    fn plain_operand(&mut self, value: Value) -> Spelled<Expr> {
+        let expr = self.operand(value);
+        match (expr.shape, self.function.ty(value)) {
+            (Shape::Mask(_), Type::Vector(dtype, lanes)) => {
+                self.types.dialect.plain(*dtype, *lanes, expr, self.pieces)
+            }
+            _ => Ok(expr),
+        }
+    }
+
+    fn plain_operands(&mut self, values: &[Value]) -> Spelled<Vec<Expr>> {
+        values.iter().map(|&value| self.plain_operand(value)).collect()
+    }
+
+    /// Gives a value a variable and writes its definition.
+    fn materialise(&mut self, value: Value, expr: Expr) -> Spelled<()> {
+        let name = self.name(value);
+        let ty = self.function.ty(value);
+        let position = value.0 as usize;
+        let declared = match ty {
+            Type::Pointer(..) => {
+                self.types.pointer(ty, &name, self.constant[position], false, self.pieces)?
+            }
+            _ => self.types.variable(ty, expr.shape, &name, self.pieces)?,
+        };
+        self.begin();
+        let _ = writeln!(self.out, "{declared} = {};", expr.text);
+        self.places[position] = Place::Named { name, shape: expr.shape };
+        Ok(())
+    }
+
+    /// Writes pending values that read memory, because memory may change now.
+    fn settle(&mut self) -> Spelled<()> {
+        for value in std::mem::take(&mut self.reading) {
+            let place = &mut self.places[value.0 as usize];
+            if matches!(place, Place::Pending(_)) {
+                let Place::Pending(expr) = std::mem::replace(place, Place::Nowhere) else {
+                    unreachable!("the place was pending");
+                };
+                self.materialise(value, expr)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A value that is text now becomes a variable if the text must not be written twice.
+    fn settle_value(&mut self, value: Value) -> Spelled<()> {
+        let place = &mut self.places[value.0 as usize];
+        if matches!(place, Place::Pending(expr) if expr.reads) {
+            let Place::Pending(expr) = std::mem::replace(place, Place::Nowhere) else {
+                unreachable!("the place was pending");
+            };
+            self.materialise(value, expr)?;
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, block: &'a Block) -> Spelled<()> {
+        for stmt in block {
+            self.stmt(stmt)?;
+        }
+        Ok(())
+    }
+
+    /// A block in its own scope, one step further in. Nothing pending from before it reads memory.
+    fn scope(&mut self, block: &'a Block) -> Spelled<()> {
+        self.indent += 1;
+        self.block(block)?;
+        self.reading.clear();
+        self.indent -= 1;
+        Ok(())
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt) -> Spelled<()> {
+        match stmt {
+            Stmt::Let(value, inst) => self.define(*value, inst)?,
+            Stmt::Store { ptr, index, value } => self.store(*ptr, *index, *value)?,
+            Stmt::Call(callee, arguments) => {
+                let call = self.call(*callee, arguments)?;
+                self.settle()?;
+                self.line(&format!("{};", call.text));
+            }
+            Stmt::For { var, start, end, step, kind, body } => {
+                self.settle_value(*end)?;
+                self.settle_value(*step)?;
+                let outline = *kind == LoopKind::Parallel
+                    && !self.inside_parallel
+                    && matches!(self.function.kind, FunctionKind::Kernel { .. });
+                if outline {
+                    self.settle_value(*start)?;
+                    self.settle()?;
+                    self.parallel(*var, *start, *end, *step, body)?;
+                } else {
+                    let range = [*start, *end, *step].map(|value| self.operand(value));
+                    self.settle()?;
+                    self.serial(*var, range, *kind, [*start, *end, *step], body)?;
+                }
+            }
+            Stmt::While { head, cond, body } => {
+                self.settle()?;
+                let before = self.out.len();
+                self.line("while (1) {");
+                let inside = self.out.len();
+                self.indent += 1;
+                self.block(head)?;
+                let condition = self.operand(*cond);
+                self.settle()?;
+                if self.out.len() == inside {
+                    // The head needed no statement of its own.
+                    self.out.truncate(before);
+                    self.indent -= 1;
+                    self.line(&format!("while ({}) {{", condition.text));
+                    self.indent += 1;
+                } else {
+                    self.line(&format!("if (!{}) break;", condition.within(Precedence::Primary)));
+                }
+                self.block(body)?;
+                self.reading.clear();
+                self.indent -= 1;
+                self.line("}");
+            }
+            Stmt::If { cond, then, otherwise } => {
+                let condition = self.operand(*cond);
+                self.settle()?;
+                self.line(&format!("if ({}) {{", condition.text));
+                self.scope(then)?;
+                if !otherwise.is_empty() {
+                    self.line("} else {");
+                    self.scope(otherwise)?;
+                }
+                self.line("}");
+            }
+            Stmt::Break => self.line("break;"),
+            Stmt::Continue => self.line("continue;"),
+            Stmt::Return(value) => {
+                if self.inside_parallel {
+                    return Err(Refusal(
+                        "it returns from inside a parallel loop, whose iterations may run anywhere"
+                            .to_owned(),
+                    ));
+                }
+                match value {
+                    Some(value) => {
+                        let expr = self.plain_operand(*value)?;
+                        self.line(&format!("return {};", expr.text));
+                    }
+                    None => self.line("return;"),
+                }
+            }
+            Stmt::Barrier { local, global } => {
+                self.settle()?;
+                let text = self.types.dialect.barrier(*local, *global)?;
+                self.line(&text);
+            }
+            Stmt::AsyncCopy { dst, src, count } => self.copy(*dst, *src, *count)?,
+            // Copies are done when they start, so there is nothing to wait for.
+            Stmt::AsyncWait { .. } => {}
+            Stmt::TileStore { tile, ptr, index, stride } => {
+                let Type::Tile(ty) = self.function.ty(*tile) else {
+                    return Err(mistyped("a tile"));
+                };
+                let (pointer, index) = (self.operand(*ptr), self.operand(*index));
+                let address = Expr::advanced(&pointer, &index);
+                let (tile, stride) = (self.operand(*tile), self.operand(*stride));
+                self.settle()?;
+                let text =
+                    self.types.dialect.tile_store(*ty, &tile, &address, &stride, self.pieces)?;
+                self.line(&text);
+            }
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, ptr: Value, index: Value, value: Value) -> Spelled<()> {
+        let stored = self.plain_operand(value)?;
+        if let Place::Variable(name) = &self.places[ptr.0 as usize]
+            && self.uses.values[ptr.0 as usize].variable
+        {
+            let name = name.clone();
+            self.settle()?;
+            self.line(&format!("{name} = {};", stored.text));
+            return Ok(());
+        }
+        let (pointer, at) = (self.operand(ptr), self.operand(index));
+        self.settle()?;
+        let text = match (self.function.ty(value), self.function.ty(ptr).pointee()) {
+            (Type::Vector(dtype, lanes), Some(Type::Scalar(_))) => {
+                let address = Expr::advanced(&pointer, &at);
+                self.types.dialect.store_vector(*dtype, *lanes, &address, &stored, self.pieces)?
+            }
+            _ => format!("{} = {};", Expr::subscript(&pointer, &at).text, stored.text),
+        };
+        self.line(&text);
+        Ok(())
+    }
+
+    fn copy(&mut self, dst: (Value, Value), src: (Value, Value), count: Value) -> Spelled<()> {
+        let destination = Expr::advanced(&self.operand(dst.0), &self.operand(dst.1));
+        let source = Expr::advanced(&self.operand(src.0), &self.operand(src.1));
+        let count = self.operand(count);
+        self.settle()?;
+        let dialect = self.types.dialect;
+        let index = self.names.fresh("element", |word| dialect.is_reserved(word));
+        self.line(&format!(
+            "for (int64_t {index} = 0; {index} < {}; {index}++) {}[{index}] = {}[{index}];",
+            count.within(Precedence::Additive),
+            destination.within(Precedence::Primary),
+            source.within(Precedence::Primary),
+        ));
+        Ok(())
+    }
+
+    fn serial(
+        &mut self,
+        var: Value,
+        [start, end, step]: [Expr; 3],
+        kind: LoopKind,
+        range: [Value; 3],
+        body: &'a Block,
+    ) -> Spelled<()> {
+        let dialect = self.types.dialect;
+        let hint = match kind {
+            LoopKind::Serial | LoopKind::Parallel => None,
+            LoopKind::Vectorize => dialect.loop_hint(LoopHint::Independent),
+            LoopKind::Unroll => dialect.loop_hint(LoopHint::Unroll(self.trip_count(range))),
+        };
+        if let Some(hint) = hint {
+            self.line(&hint);
+        }
+        let name = self.name(var);
+        self.places[var.0 as usize] = Place::Named { name: name.clone(), shape: Shape::Plain };
+        let increment = increment(&name, &step);
+        self.line(&format!(
+            "for (int64_t {name} = {}; {name} < {}; {increment}) {{",
+            start.text,
+            end.within(Precedence::Additive),
+        ));
+        self.scope(body)?;
+        self.line("}");
+        Ok(())
+    }
+
+    /// How often a loop with constant bounds runs.
+    fn trip_count(&self, range: [Value; 3]) -> Option<u64> {
+        let [start, end, step] = range.map(|value| {
+            self.uses.values[value.0 as usize].constant.and_then(|scalar| scalar.as_i64())
+        });
+        let (span, step) = (end?.checked_sub(start?)?, step?);
+        u64::try_from(span.checked_add(step.checked_sub(1)?)? / step.max(1)).ok()
+    }
+
+    /// Writes a parallel loop's body as a function over a range of iterations, with a second one
+    /// that unpacks its arguments, and hands that to the runtime.
+    fn parallel(
+        &mut self,
+        var: Value,
+        start: Value,
+        end: Value,
+        step: Value,
+        body: &'a Block,
+    ) -> Spelled<()> {
+        let dialect = self.types.dialect;
+        let captures = &self.uses.captures[self.parallels];
+        let function = format!("{}_loop{}", self.own.name, self.parallels);
+        self.parallels += 1;
+
+        // An address of an array is handed on as the pointer that it is.
+        let mut fields = String::new();
+        let mut params = Vec::with_capacity(captures.len() + 3);
+        let mut names = Vec::with_capacity(captures.len());
+        for &value in captures {
+            params.push(self.parameter(value)?);
+            let noalias = std::mem::take(&mut self.noalias[value.0 as usize]);
+            let declared = self.parameter(value)?;
+            self.noalias[value.0 as usize] = noalias;
+            let _ = writeln!(fields, "    {declared};");
+            let Place::Named { name, .. } = &self.places[value.0 as usize] else {
+                unreachable!("a captured value is held in a variable");
+            };
+            names.push(name.clone());
+        }
+        if self.own.work_items {
+            let item = dialect.work_item_parameter(self.pieces)?;
+            params.push(item.to_owned());
+            let _ = writeln!(fields, "    {item};");
+            names.push(dialect.work_item_argument().to_owned());
+        }
+        let reserved = |word: &str| dialect.is_reserved(word);
+        let [begin, stop] = ["begin", "stop"].map(|name| self.names.fresh(name, reserved));
+        params.push(format!("int64_t {begin}"));
+        params.push(format!("int64_t {stop}"));
+
+        // The call, in the function around the loop.
+        let [first, last, by] = [start, end, step].map(|value| self.operand(value));
+        let is = |expr: &Expr, text: &str| expr.literal && expr.text == text;
+        let span = if is(&first, "0") {
+            last
+        } else {
+            Expr::infix("-", Precedence::Additive, &last, &first)
+        };
+        let count = if is(&by, "1") {
+            span
+        } else {
+            let one = Expr::primary("1");
+            let less = Expr::infix("-", Precedence::Additive, &by, &one);
+            let rounded = Expr::infix("+", Precedence::Additive, &span, &less);
+            Expr::infix("/", Precedence::Multiplicative, &rounded, &by)
+        };
+        let environment = if names.is_empty() {
+            "0".to_owned()
+        } else {
+            let name = self.names.fresh("environment", reserved);
+            let initial = names.join(", ");
+            self.line(&format!("struct {function} {name} = {{{initial}}};"));
+            format!("&{name}")
+        };
+        let task = format!("{function}_task");
+        let call = dialect.parallel_for(&count, &task, &environment);
+        self.line(&call);
+
+        // The body, in a function of its own.
+        let out = std::mem::take(&mut self.out);
+        let indent = std::mem::replace(&mut self.indent, 1);
+        self.inside_parallel = true;
+        let name = self.name(var);
+        self.places[var.0 as usize] = Place::Named { name: name.clone(), shape: Shape::Plain };
+        if is(&first, "0") && is(&by, "1") {
+            self.line(&format!("for (int64_t {name} = {begin}; {name} < {stop}; {name}++) {{"));
+        } else {
+            let step_name = self.names.fresh("iteration", reserved);
+            self.line(&format!(
+                "for (int64_t {step_name} = {begin}; {step_name} < {stop}; {step_name}++) {{"
+            ));
+            let scaled =
+                Expr::infix("*", Precedence::Multiplicative, &Expr::primary(step_name), &by);
+            let value = Expr::infix("+", Precedence::Additive, &first, &scaled);
+            self.indent += 1;
+            self.line(&format!("int64_t {name} = {};", value.text));
+            self.indent -= 1;
+        }
+        self.scope(body)?;
+        self.line("}");
+        self.inside_parallel = false;
+        self.indent = indent;
+        let text = std::mem::replace(&mut self.out, out);
+
+        let mut arguments: Vec<String> =
+            names.iter().map(|name| format!("captured->{name}")).collect();
+        arguments.push("begin".to_owned());
+        arguments.push("stop".to_owned());
+        let outlined = &mut self.outlined;
+        let _ = writeln!(outlined, "// The parallel loop {name} of {}.", self.function.name);
+        if !names.is_empty() {
+            let _ = writeln!(outlined, "struct {function} {{\n{fields}}};\n");
+        }
+        let _ = writeln!(
+            outlined,
+            "{}void {function}({}) {{\n{text}}}\n",
+            dialect.linkage(Linkage::Separate),
+            params.join(", "),
+        );
+        let _ = writeln!(
+            outlined,
+            "{}void {task}(void *environment, int64_t begin, int64_t stop) {{",
+            dialect.linkage(Linkage::Internal),
+        );
+        if !names.is_empty() {
+            let _ = writeln!(outlined, "    const struct {function} *captured = environment;");
+        }
+        let _ = writeln!(outlined, "    {function}({});\n}}\n", arguments.join(", "));
+        Ok(())
+    }
+
+    fn call(&mut self, callee: FunctionId, arguments: &[Value]) -> Spelled<Expr> {
+        let mut arguments = self.plain_operands(arguments)?;
+        let signature = &self.signatures[callee.0 as usize];
+        if signature.work_items {
+            arguments.push(Expr::primary(self.types.dialect.work_item_argument()));
+        }
+        Ok(Expr::call(&signature.name, &arguments))
+    }
+
+    fn define(&mut self, value: Value, inst: &'a Inst) -> Spelled<()> {
+        let position = value.0 as usize;
+        let used = &self.uses.values[position];
+        match inst {
+            Inst::Const(scalar) => {
+                let lanes = self.function.ty(value).lanes();
+                let expr = self.types.dialect.constant(*scalar, lanes, self.pieces)?;
+                self.places[position] = Place::Constant(expr);
+            }
+            Inst::Alloc { space, ty, count } => self.alloc(value, *space, ty, *count)?,
+            Inst::Call(callee, arguments) => {
+                let call = self.call(*callee, arguments)?;
+                self.effect(value, call)?;
+            }
+            Inst::Atomic { op, ptr, index, value: operand } => {
+                let dtype = self.dtype(*operand)?;
+                let address = Expr::advanced(&self.operand(*ptr), &self.operand(*index));
+                let operand = self.operand(*operand);
+                let dialect = self.types.dialect;
+                let expr = dialect.atomic(*op, dtype, &address, &operand, self.pieces)?;
+                self.effect(value, expr)?;
+            }
+            Inst::CompareExchange { ptr, index, expected, value: operand } => {
+                let dtype = self.dtype(*operand)?;
+                let address = Expr::advanced(&self.operand(*ptr), &self.operand(*index));
+                let expected = self.operand(*expected);
+                let operand = self.operand(*operand);
+                let dialect = self.types.dialect;
+                let expr = dialect.compare_exchange(
+                    dtype,
+                    &address,
+                    &expected,
+                    &operand,
+                    self.pieces,
+                )?;
+                self.effect(value, expr)?;
+            }
+            // Nothing else has an effect, so what is not used need not be computed.
+            _ if used.count == 0 => {}
+            _ => {
+                let expr = self.expression(value, inst)?;
+                let same_loop = used.defined == used.used;
+                if used.count == 1 && same_loop && expr.text.len() <= LONGEST_PENDING {
+                    if expr.reads {
+                        self.reading.push(value);
+                    }
+                    self.places[position] = Place::Pending(expr);
+                } else {
+                    self.materialise(value, expr)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Defines a value by an expression that does something, here and now.
+    fn effect(&mut self, value: Value, expr: Expr) -> Spelled<()> {
+        self.settle()?;
+        if self.uses.values[value.0 as usize].count == 0 {
+            self.line(&format!("{};", expr.text));
+            Ok(())
+        } else {
+            self.materialise(value, expr)
+        }
+    }
+
+    fn alloc(&mut self, value: Value, space: Space, ty: &Type, count: u64) -> Spelled<()> {
+        let position = value.0 as usize;
+        let name = self.name(value);
+        if self.uses.values[position].variable && space == Space::Private {
+            let declared = self.types.variable(ty, Shape::Plain, &name, self.pieces)?;
+            self.line(&format!("{declared};"));
+            self.places[position] = Place::Variable(name);
+        } else {
+            let array = format!("{name}[{count}]");
+            let declared = self.types.memory(ty, &array, false, self.pieces)?;
+            let text = format!(
+                "{}{declared}{};",
+                self.types.dialect.space(space),
+                self.types.dialect.array_alignment()
+            );
+            self.line(&text);
+            self.places[position] = Place::Named { name, shape: Shape::Plain };
+        }
+        Ok(())
+    }
+
+    fn dtype(&self, value: Value) -> Spelled<DType> {
+        self.function.ty(value).dtype().ok_or_else(|| mistyped("a scalar or vector"))
+    }
+
+    /// The text of an instruction without effects.
+    fn expression(&mut self, value: Value, inst: &'a Inst) -> Spelled<Expr> {
+        let function = self.function;
+        let dialect = self.types.dialect;
+        let ty = function.ty(value);
+        Ok(match inst {
+            Inst::Const(_)
+            | Inst::Alloc { .. }
+            | Inst::Call(..)
+            | Inst::Atomic { .. }
+            | Inst::CompareExchange { .. } => {
+                unreachable!("`define` writes these itself")
+            }
+            Inst::Map(op, operands) => {
+                // The last operand has the op's dtype; `select`'s first does not.
+                let Some(&last) = operands.last() else {
+                    return Err(mistyped("an op with operands"));
+                };
+                let dtype = self.dtype(last)?;
+                let operands: Vec<Expr> =
+                    operands.iter().map(|&value| self.operand(value)).collect();
+                dialect.map(*op, dtype, ty.lanes(), &operands, self.pieces)?
+            }
+            Inst::Cast(to, operand) => {
+                let from = self.dtype(*operand)?;
+                let operand = self.operand(*operand);
+                dialect.cast(from, *to, ty.lanes(), &operand, self.pieces)?
+            }
+            Inst::Bitcast(to, operand) => {
+                let from = self.dtype(*operand)?;
+                let operand = self.operand(*operand);
+                dialect.bitcast(from, *to, ty.lanes(), &operand, self.pieces)?
+            }
+            Inst::Load { ptr, index } => {
+                if let Place::Variable(name) = &self.places[ptr.0 as usize]
+                    && self.uses.values[ptr.0 as usize].variable
+                {
+                    Expr::primary(name.clone()).reading()
+                } else {
+                    let (pointer, index) = (self.operand(*ptr), self.operand(*index));
+                    match (ty, function.ty(*ptr).pointee()) {
+                        (Type::Vector(dtype, lanes), Some(Type::Scalar(_))) => {
+                            let address = Expr::advanced(&pointer, &index);
+                            dialect.load_vector(*dtype, *lanes, &address, self.pieces)?.reading()
+                        }
+                        _ => Expr::subscript(&pointer, &index).reading(),
+                    }
+                }
+            }
+            Inst::Offset { ptr, index } => {
+                self.constant[value.0 as usize] = self.constant[ptr.0 as usize];
+                Expr::advanced(&self.operand(*ptr), &self.operand(*index))
+            }
+            Inst::Field { ptr, field } => {
+                let Some(Type::Struct(id)) = function.ty(*ptr).pointee() else {
+                    return Err(mistyped("a pointer to a struct"));
+                };
+                self.constant[value.0 as usize] = self.constant[ptr.0 as usize];
+                let field = &self.fields[id.0 as usize][*field as usize];
+                let pointer = self.operand(*ptr);
+                let member =
+                    Expr::primary(format!("{}->{field}", pointer.within(Precedence::Primary)));
+                Expr { reads: pointer.reads, ..Expr::prefix("&", &member) }
+            }
+            Inst::Elements(ptr) => {
+                self.constant[value.0 as usize] = self.constant[ptr.0 as usize];
+                dialect.elements(&self.operand(*ptr))
+            }
+            Inst::Splat(scalar) => {
+                let dtype = self.dtype(*scalar)?;
+                let scalar = self.operand(*scalar);
+                dialect.splat(dtype, ty.lanes(), &scalar, self.pieces)?
+            }
+            Inst::Build(values) => {
+                let dtype = self.dtype(value)?;
+                let values = self.plain_operands(values)?;
+                dialect.build(dtype, &values, self.pieces)?
+            }
+            Inst::Extract(vector, lane) => {
+                let dtype = self.dtype(*vector)?;
+                let lanes = function.ty(*vector).lanes();
+                let vector = self.plain_operand(*vector)?;
+                dialect.extract(dtype, lanes, &vector, *lane, self.pieces)?
+            }
+            Inst::Insert(vector, lane, scalar) => {
+                let dtype = self.dtype(*vector)?;
+                let vector = self.plain_operand(*vector)?;
+                let scalar = self.operand(*scalar);
+                dialect.insert(dtype, ty.lanes(), &vector, *lane, &scalar, self.pieces)?
+            }
+            Inst::Shuffle(left, right, picks) => {
+                let dtype = self.dtype(*left)?;
+                let lanes = function.ty(*left).lanes();
+                let (left, right) = (self.plain_operand(*left)?, self.plain_operand(*right)?);
+                dialect.shuffle(dtype, lanes, &left, &right, picks, self.pieces)?
+            }
+            Inst::ReduceLanes(op, vector) => {
+                let dtype = self.dtype(*vector)?;
+                let lanes = function.ty(*vector).lanes();
+                let vector = self.plain_operand(*vector)?;
+                dialect.reduce(*op, dtype, lanes, &vector, self.pieces)?
+            }
+            Inst::WorkItem(query, axis) => dialect.work_item(*query, *axis)?,
+            Inst::TileLoad { ptr, index, stride } => {
+                let tile = tile_type(ty)?;
+                let address = Expr::advanced(&self.operand(*ptr), &self.operand(*index));
+                let stride = self.operand(*stride);
+                dialect.tile_load(tile, &address, &stride, self.pieces)?.reading()
+            }
+            Inst::TileSplat(scalar) => {
+                let tile = tile_type(ty)?;
+                let scalar = self.operand(*scalar);
+                dialect.tile_splat(tile, &scalar, self.pieces)?
+            }
+            Inst::TileMma { left, right, accumulator } => {
+                let tiles = [
+                    tile_type(function.ty(*left))?,
+                    tile_type(function.ty(*right))?,
+                    tile_type(function.ty(*accumulator))?,
+                ];
+                let [left, right, accumulator] =
+                    [*left, *right, *accumulator].map(|value| self.operand(value));
+                dialect.tile_mma(tiles, &left, &right, &accumulator, self.pieces)?
+            }
+        })
+    }
+}
+
+fn tile_type(ty: &Type) -> Spelled<loopwright_kernel::TileType> {
+    match ty {
+        Type::Tile(tile) => Ok(*tile),
+        _ => Err(mistyped("a tile")),
+    }
+}
+
+/// A module that was not validated.
+fn mistyped(expected: &str) -> Refusal {
+    Refusal(format!("an operand is not {expected}; the module must be validated first"))
+}
+
+fn increment(name: &str, step: &Expr) -> String {
+    if step.literal && step.text == "1" {
+        format!("{name}++")
+    } else {
+        format!("{name} += {}", step.text)
+    }
+}
+
+fn parameters(params: &[String]) -> String {
+    if params.is_empty() { "void".to_owned() } else { params.join(", ") }
+}

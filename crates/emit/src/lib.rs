@@ -1,0 +1,72 @@
+//! From kernels to C-like text.
+//!
+//! One emitter writes every C-like language. It decides what reads well: which values become
+//! variables and which are written where they are used, names, loops, indentation. What differs
+//! between the languages (types, literals, the spelling of operations, how a kernel is entered) is a
+//! [`Dialect`]; [`C`] is the first. What a language lacks comes from a prelude of small functions, of
+//! which a text holds only those it calls.
+//!
+//! The text means, bit for bit, what [`loopwright_ops::evaluate`] says. For C that needs
+//! `-fwrapv -fno-strict-aliasing`, no `-ffast-math`, and that the functions of the mathematics library
+//! named in [`Emitted::math`] are called, not folded (`-fno-builtin-NAME`).
+//!
+//! ```
+//! use loopwright_emit::{C, EmitOptions, emit};
+//! use loopwright_kernel::{Access, Builder, FunctionKind, LoopKind, Module, Space};
+//! use loopwright_ops::{DType, Op};
+//!
+//! let mut b = Builder::new("double", FunctionKind::Kernel { group: None });
+//! let a = b.param_ptr(DType::F32, Space::Global, "a", Access::ReadWrite, true);
+//! let n = b.param_scalar(DType::I64, "n");
+//! let (zero, one) = (b.const_i64(0), b.const_i64(1));
+//! b.for_loop(zero, n, one, LoopKind::Serial, "i", |b, i| {
+//!     let x = b.load(a, i);
+//!     let y = b.map(Op::Add, &[x, x]);
+//!     b.store(a, i, y);
+//! });
+//! let module = Module { structs: vec![], functions: vec![b.finish()] };
+//!
+//! let emitted = emit(&module, &C, &EmitOptions::default())?;
+//! assert!(emitted.source.contains("for (int64_t i = 0; i < n; i++) {"));
+//! assert_eq!(emitted.kernels[0].symbol, "lw_kernel_double");
+//! # Ok::<(), loopwright_emit::EmitError>(())
+//! ```
+
+mod c;
+mod dialect;
+mod expression;
+mod function;
+mod module;
+mod names;
+mod pieces;
+mod types;
+mod uses;
+
+pub use c::{ABI_VERSION, C};
+pub use dialect::{Dialect, EntryKernel, Linkage, LoopHint, Refusal, Spelled};
+pub use expression::{Expr, Precedence, Shape};
+pub use module::{Emitted, EmittedKernel, emit};
+pub use pieces::Pieces;
+
+/// How to write.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct EmitOptions {
+    /// The text is compiled without contraction of `a * b + c`. C's text is the same either way; the
+    /// compiler's flags differ, and the text says at its top which it was written for.
+    pub strict: bool,
+}
+
+/// Why a module cannot be written.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum EmitError {
+    /// A function does what the dialect cannot say.
+    #[error("`{function}` cannot be written in {dialect}: {reason}")]
+    Unsupported {
+        /// The dialect.
+        dialect: &'static str,
+        /// The function or kernel.
+        function: String,
+        /// What cannot be said, and what would help.
+        reason: String,
+    },
+}

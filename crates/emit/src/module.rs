@@ -1,0 +1,222 @@
+//! A whole module: prelude, structs, functions, entry points.
+
+use crate::dialect::{Dialect, EntryKernel, Linkage, Refusal};
+use crate::expression::Shape;
+use crate::function::{Signature, write_function};
+use crate::names::{Names, identifier};
+use crate::pieces::Pieces;
+use crate::types::Declarator;
+use crate::uses::{Uses, uses};
+use crate::{EmitError, EmitOptions};
+use loopwright_kernel::{Access, Function, FunctionKind, Module, Type};
+use std::fmt::Write;
+
+/// The text of a module and what one needs to build and call it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Emitted {
+    /// The text.
+    pub source: String,
+    /// Its entry points, in the module's order.
+    pub kernels: Vec<EmittedKernel>,
+    /// The functions of the mathematics library it calls, sorted. A compiler must not replace them by
+    /// its own idea of them.
+    pub math: Vec<&'static str>,
+}
+
+/// An entry point.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EmittedKernel {
+    /// The kernel's name in the module.
+    pub name: String,
+    /// The entry point's name in the text.
+    pub symbol: String,
+}
+
+/// Writes a validated module. Takes time linear in its size.
+pub fn emit(
+    module: &Module,
+    dialect: &dyn Dialect,
+    options: &EmitOptions,
+) -> Result<Emitted, EmitError> {
+    let refused = |function: &str, Refusal(reason): Refusal| EmitError::Unsupported {
+        dialect: dialect.name(),
+        function: function.to_owned(),
+        reason,
+    };
+    let reserved = |word: &str| dialect.is_reserved(word);
+    let mut pieces = Pieces::default();
+    let mut names = Names::default();
+    let structs: Vec<String> = module
+        .structs
+        .iter()
+        .map(|ty| names.fresh(&format!("{}_t", identifier(&ty.name)), |_| false))
+        .collect();
+    let types = Declarator { dialect, structs: &structs };
+
+    // Structs first: they may be named by every function.
+    let mut declarations = String::new();
+    for (ty, name) in module.structs.iter().zip(&structs) {
+        let mut fields = Names::default();
+        let _ = writeln!(declarations, "typedef struct {{");
+        for (field, field_type) in &ty.fields {
+            let field = fields.fresh(field, reserved);
+            let declared = types
+                .memory(field_type, &field, false, &mut pieces)
+                .map_err(|refusal| refused(&ty.name, refusal))?;
+            let _ = writeln!(declarations, "    {declared}{};", dialect.field_alignment(field_type));
+        }
+        let _ = writeln!(declarations, "}} {name};\n");
+    }
+    let fields: Vec<Vec<String>> = module
+        .structs
+        .iter()
+        .map(|ty| {
+            let mut fields = Names::default();
+            ty.fields.iter().map(|(field, _)| fields.fresh(field, reserved)).collect()
+        })
+        .collect();
+
+    let uses: Vec<Uses> = module
+        .functions
+        .iter()
+        .map(|function| uses(function, matches!(function.kind, FunctionKind::Kernel { .. })))
+        .collect();
+    let work_items = callers_of(&uses, |uses| uses.work_items);
+    if !dialect.supports_groups() {
+        for (function, uses) in module.functions.iter().zip(&uses) {
+            if let Some(what) = uses.group {
+                let reason = format!(
+                    "it uses {what}, which needs the work-items of a group to run together; \
+                     split the kernel at its barriers first"
+                );
+                return Err(refused(&function.name, Refusal(reason)));
+            }
+        }
+    }
+    let signatures: Vec<Signature> = module
+        .functions
+        .iter()
+        .zip(&uses)
+        .zip(&work_items)
+        .map(|((function, uses), &work_items)| {
+            let prefix = match function.kind {
+                FunctionKind::Kernel { .. } => "kernel",
+                FunctionKind::Device => "fn",
+            };
+            Signature {
+                name: names.fresh(&format!("{prefix}_{}", function.name), reserved),
+                work_items,
+                runtime: !uses.captures.is_empty(),
+            }
+        })
+        .collect();
+
+    let mut prototypes = String::new();
+    let mut bodies = String::new();
+    let mut kernels = Vec::new();
+    for (position, (function, uses)) in module.functions.iter().zip(&uses).enumerate() {
+        let written = write_function(
+            function,
+            uses,
+            &types,
+            &fields,
+            &signatures,
+            position,
+            &mut pieces,
+        )
+        .map_err(|refusal| refused(&function.name, refusal))?;
+        let _ = writeln!(prototypes, "{};", written.header);
+        bodies.push_str(&written.text);
+        if let FunctionKind::Kernel { .. } = function.kind {
+            let signature = &signatures[position];
+            let symbol = names.fresh(&format!("lw_kernel_{}", function.name), |_| false);
+            let entry = entry(function, signature, &symbol, &types, &mut pieces)
+                .map_err(|refusal| refused(&function.name, refusal))?;
+            bodies.push_str(&entry);
+            bodies.push('\n');
+            kernels.push(EmittedKernel { name: function.name.clone(), symbol });
+        }
+    }
+
+    let contraction = if options.strict {
+        "every rounding is kept: no contraction of a * b + c"
+    } else {
+        "a * b + c may be contracted"
+    };
+    let mut source = String::with_capacity(
+        pieces.text().len() + declarations.len() + prototypes.len() + bodies.len() + 1024,
+    );
+    let _ = writeln!(source, "// {} by Loopwright; {contraction}.", dialect.name());
+    source.push_str(dialect.header());
+    for part in [pieces.text(), &declarations, &prototypes, &bodies] {
+        if !part.is_empty() {
+            source.push('\n');
+            source.push_str(part);
+        }
+    }
+    while source.ends_with("\n\n") {
+        source.pop();
+    }
+    Ok(Emitted { source, kernels, math: pieces.math_functions().collect() })
+}
+
+/// For each function, whether it or something it calls has a property.
+fn callers_of(uses: &[Uses], has: impl Fn(&Uses) -> bool) -> Vec<bool> {
+    let mut found: Vec<bool> = uses.iter().map(has).collect();
+    let mut callers: Vec<Vec<usize>> = vec![Vec::new(); uses.len()];
+    for (caller, uses) in uses.iter().enumerate() {
+        for callee in &uses.calls {
+            callers[callee.0 as usize].push(caller);
+        }
+    }
+    let mut pending: Vec<usize> = (0..uses.len()).filter(|&function| found[function]).collect();
+    while let Some(function) = pending.pop() {
+        for &caller in &callers[function] {
+            if !found[caller] {
+                found[caller] = true;
+                pending.push(caller);
+            }
+        }
+    }
+    found
+}
+
+/// The entry point of a kernel.
+fn entry(
+    function: &Function,
+    signature: &Signature,
+    symbol: &str,
+    types: &Declarator<'_>,
+    pieces: &mut Pieces,
+) -> Result<String, Refusal> {
+    let mut params = Vec::with_capacity(function.params.len());
+    for param in &function.params {
+        let ty = function.ty(param.value);
+        let cast = match ty {
+            Type::Pointer(..) => {
+                types.pointer(ty, "", param.access == Access::Read, false, pieces)?
+            }
+            _ => format!("{} *", types.variable(ty, Shape::Plain, "", pieces)?),
+        };
+        params.push((ty.clone(), cast));
+    }
+    types.dialect.entry(
+        &EntryKernel {
+            symbol,
+            body: &signature.name,
+            params: &params,
+            work_items: signature.work_items,
+            runtime: signature.runtime,
+        },
+        pieces,
+    )
+}
+
+/// How an internal function is linked: kernels stay functions of their own, because compilers forget
+/// which pointers do not alias when they inline.
+pub(crate) fn linkage(function: &Function) -> Linkage {
+    match function.kind {
+        FunctionKind::Kernel { .. } => Linkage::Separate,
+        FunctionKind::Device => Linkage::Internal,
+    }
+}

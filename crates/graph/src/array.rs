@@ -1,0 +1,290 @@
+//! Arrays in memory.
+
+use loopwright_ops::{DType, Scalar};
+use std::fmt;
+
+/// The alignment of an array's first element: a cache line, and the widest vector register.
+const ALIGNMENT: usize = 64;
+
+/// A dense array in row-major order; the data starts at a multiple of 64 bytes.
+pub struct Array {
+    dtype: DType,
+    shape: Vec<usize>,
+    /// The bytes, after `start` bytes that bring them to the alignment. Never grows, so that it
+    /// never moves.
+    storage: Vec<u8>,
+    start: usize,
+    bytes: usize,
+}
+
+/// Bytes or values that do not make an array.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ArrayError {
+    /// Too few or too many of them for the shape.
+    #[error("an array of {dtype} with shape {shape:?} has {expected} {unit}, and {got} are given")]
+    Count {
+        /// The dtype.
+        dtype: DType,
+        /// The shape.
+        shape: Vec<usize>,
+        /// `bytes` or `values`.
+        unit: &'static str,
+        /// How many the shape asks for.
+        expected: usize,
+        /// How many there are.
+        got: usize,
+    },
+    /// A value of another dtype.
+    #[error("a value of {got} in an array of {expected}")]
+    Value {
+        /// The array's dtype.
+        expected: DType,
+        /// The value's.
+        got: DType,
+    },
+    /// More bytes than there is memory for.
+    #[error("there is no memory for an array of {dtype} with shape {shape:?}")]
+    Memory {
+        /// The dtype.
+        dtype: DType,
+        /// The shape.
+        shape: Vec<usize>,
+    },
+}
+
+impl Array {
+    /// An array of zeros.
+    pub fn zeros(dtype: DType, shape: &[usize]) -> Result<Array, ArrayError> {
+        let memory = || ArrayError::Memory {
+            dtype,
+            shape: shape.to_vec(),
+        };
+        let count = count(shape).ok_or_else(memory)?;
+        let bytes = count.checked_mul(dtype.bytes()).ok_or_else(memory)?;
+        let room = bytes.checked_add(ALIGNMENT - 1).ok_or_else(memory)?;
+        let mut storage: Vec<u8> = Vec::new();
+        storage.try_reserve_exact(room).map_err(|_| memory())?;
+        storage.resize(room, 0);
+        let start = storage.as_ptr().align_offset(ALIGNMENT);
+        // The only pointers that cannot be aligned are those of compile-time evaluation.
+        assert!(start < ALIGNMENT, "a byte pointer can be aligned");
+        Ok(Array {
+            dtype,
+            shape: shape.to_vec(),
+            storage,
+            start,
+            bytes,
+        })
+    }
+
+    /// An array of these bytes, each element least significant byte first.
+    pub fn from_bytes(dtype: DType, shape: &[usize], bytes: &[u8]) -> Result<Array, ArrayError> {
+        let mut array = Array::zeros(dtype, shape)?;
+        if bytes.len() != array.bytes {
+            return Err(ArrayError::Count {
+                dtype,
+                shape: shape.to_vec(),
+                unit: "bytes",
+                expected: array.bytes,
+                got: bytes.len(),
+            });
+        }
+        array.bytes_mut().copy_from_slice(bytes);
+        Ok(array)
+    }
+
+    /// An array of these values, in row-major order.
+    pub fn from_scalars(
+        dtype: DType,
+        shape: &[usize],
+        values: &[Scalar],
+    ) -> Result<Array, ArrayError> {
+        let mut array = Array::zeros(dtype, shape)?;
+        if values.len() != array.len() {
+            return Err(ArrayError::Count {
+                dtype,
+                shape: shape.to_vec(),
+                unit: "values",
+                expected: array.len(),
+                got: values.len(),
+            });
+        }
+        for (at, value) in values.iter().enumerate() {
+            if value.dtype() != dtype {
+                return Err(ArrayError::Value {
+                    expected: dtype,
+                    got: value.dtype(),
+                });
+            }
+            array.set_flat(at, *value);
+        }
+        Ok(array)
+    }
+
+    /// An array of numbers converted to `dtype`, as [`Scalar::from_f64`] does.
+    pub fn from_f64(dtype: DType, shape: &[usize], values: &[f64]) -> Result<Array, ArrayError> {
+        let scalars: Vec<Scalar> = values
+            .iter()
+            .map(|value| Scalar::from_f64(dtype, *value))
+            .collect();
+        Array::from_scalars(dtype, shape, &scalars)
+    }
+
+    /// The dtype of its elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Its size along each dimension.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// How many elements it has.
+    pub fn len(&self) -> usize {
+        self.bytes / self.dtype.bytes()
+    }
+
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// How many elements apart two neighbours along each dimension are.
+    pub fn strides(&self) -> Vec<usize> {
+        let mut strides = vec![1; self.shape.len()];
+        for at in (1..self.shape.len()).rev() {
+            strides[at - 1] = strides[at] * self.shape[at].max(1);
+        }
+        strides
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.storage[self.start..self.start + self.bytes]
+    }
+
+    /// Its bytes, to be written.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.storage[self.start..self.start + self.bytes]
+    }
+
+    /// The element at an index for each dimension.
+    ///
+    /// # Panics
+    /// If there are too few or too many indices, or one is out of range.
+    pub fn get(&self, index: &[usize]) -> Scalar {
+        assert_eq!(index.len(), self.shape.len(), "one index a dimension");
+        let mut flat = 0;
+        for (index, size) in index.iter().zip(&self.shape) {
+            assert!(index < size, "index {index} is outside 0..{size}");
+            flat = flat * size + index;
+        }
+        self.get_flat(flat)
+    }
+
+    /// The element at a position in row-major order.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn get_flat(&self, at: usize) -> Scalar {
+        let width = self.dtype.bytes();
+        Scalar::read(self.dtype, &self.bytes()[at * width..])
+    }
+
+    /// Writes the element at a position in row-major order.
+    ///
+    /// # Panics
+    /// If there is none, or the value is of another dtype.
+    pub fn set_flat(&mut self, at: usize, value: Scalar) {
+        assert_eq!(value.dtype(), self.dtype, "an array holds one dtype");
+        let width = self.dtype.bytes();
+        value.write(&mut self.bytes_mut()[at * width..(at + 1) * width]);
+    }
+
+    /// All elements in row-major order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Scalar> + '_ {
+        let chunks = self.bytes().chunks_exact(self.dtype.bytes());
+        chunks.map(|bytes| Scalar::read(self.dtype, bytes))
+    }
+
+    /// All elements in row-major order as `f64`.
+    pub fn to_f64(&self) -> Vec<f64> {
+        self.iter().map(Scalar::to_f64).collect()
+    }
+}
+
+/// How many elements a shape has; `None` if that overflows.
+fn count(shape: &[usize]) -> Option<usize> {
+    // A zero anywhere makes the array empty, however large the rest.
+    if shape.contains(&0) {
+        return Some(0);
+    }
+    shape
+        .iter()
+        .try_fold(1usize, |count, size| count.checked_mul(*size))
+}
+
+impl Clone for Array {
+    /// A copy with an aligned place of its own.
+    fn clone(&self) -> Array {
+        match Array::from_bytes(self.dtype, &self.shape, self.bytes()) {
+            Ok(array) => array,
+            Err(error) => panic!("an array of this shape exists already: {error}"),
+        }
+    }
+}
+
+/// The same dtype, shape and bits.
+impl PartialEq for Array {
+    fn eq(&self, other: &Array) -> bool {
+        self.dtype == other.dtype && self.shape == other.shape && self.bytes() == other.bytes()
+    }
+}
+
+impl fmt::Debug for Array {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{:?} [", self.dtype, self.shape)?;
+        for (at, value) in self.iter().take(64).enumerate() {
+            write!(f, "{}{value}", if at > 0 { ", " } else { "" })?;
+        }
+        f.write_str(if self.len() > 64 { ", ..]" } else { "]" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_aligned_and_clones_are_too() {
+        for size in [0, 1, 3, 1000] {
+            let array = Array::zeros(DType::F32, &[size]).expect("little memory is needed");
+            let copy = array.clone();
+            for array in [&array, &copy] {
+                assert_eq!(array.bytes().as_ptr() as usize % ALIGNMENT, 0);
+                assert_eq!(array.len(), size);
+            }
+        }
+    }
+
+    #[test]
+    fn elements_are_row_major() {
+        let values: Vec<f64> = (0..6).map(f64::from).collect();
+        let array = Array::from_f64(DType::F16, &[2, 3], &values).expect("six values");
+        assert_eq!(array.get(&[1, 0]).to_f64(), 3.0);
+        assert_eq!(array.strides(), [3, 1]);
+        assert_eq!(array.to_f64(), values);
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong() {
+        let error = Array::from_f64(DType::F32, &[2], &[1.0]).expect_err("one value is missing");
+        assert_eq!(
+            error.to_string(),
+            "an array of f32 with shape [2] has 2 values, and 1 are given"
+        );
+        let huge = Array::zeros(DType::F32, &[1 << 40, 1 << 40]);
+        assert!(matches!(huge, Err(ArrayError::Memory { .. })));
+    }
+}

@@ -1,0 +1,143 @@
+//! Values for a program's sizes.
+
+use crate::error::GraphError;
+use crate::ir::{DimId, Graph, NodeId, NodeOp, SymbolInfo};
+use loopwright_symbolic::Symbol;
+
+/// The value of every size of one run.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Binding {
+    /// By symbol; index symbols hold 0.
+    values: Vec<i64>,
+    /// By dimension.
+    sizes: Vec<i64>,
+}
+
+impl Binding {
+    /// The value of a size symbol.
+    pub fn value(&self, symbol: Symbol) -> i64 {
+        self.values[symbol.0 as usize]
+    }
+
+    /// The size of a dimension.
+    pub fn size(&self, dim: DimId) -> i64 {
+        self.sizes[dim.0 as usize]
+    }
+
+    /// The shape of a node.
+    pub fn shape(&self, graph: &Graph, node: NodeId) -> Vec<i64> {
+        let dims = graph.node(node).dims.iter();
+        dims.map(|dim| self.size(*dim)).collect()
+    }
+
+    /// How many elements a node has.
+    pub fn elements(&self, graph: &Graph, node: NodeId) -> i64 {
+        self.shape(graph, node).iter().product()
+    }
+
+    /// Values of all size symbols, in order, as kernels take them.
+    pub fn arguments(&self, graph: &Graph) -> Vec<i64> {
+        graph
+            .sizes()
+            .map(|(symbol, ..)| self.value(symbol))
+            .collect()
+    }
+}
+
+impl Graph {
+    /// Values for all sizes: the given ones, else the program's defaults. Checks that every
+    /// dimension has a size and every node fits the address space.
+    pub fn bind(&self, given: &[(&str, i64)]) -> Result<Binding, GraphError> {
+        for (name, _) in given {
+            if !self.sizes().any(|(_, found, _)| found == *name) {
+                let sizes: Vec<&str> = self.sizes().map(|(_, name, _)| name).collect();
+                return Err(GraphError::NoSuchSize {
+                    name: (*name).to_owned(),
+                    sizes: sizes.join(", "),
+                });
+            }
+        }
+        let mut values = vec![0; self.symbols.len()];
+        for (at, info) in self.symbols.iter().enumerate() {
+            let SymbolInfo::Size { name, default } = info else {
+                continue;
+            };
+            let value = given
+                .iter()
+                .rev()
+                .find(|(given, _)| given == name)
+                .map(|(_, value)| *value)
+                .or(*default)
+                .ok_or_else(|| GraphError::Unbound { name: name.clone() })?;
+            if value < 0 {
+                return Err(GraphError::NegativeSize {
+                    dim: name.clone(),
+                    size: value,
+                    origin: String::new(),
+                });
+            }
+            values[at] = value;
+        }
+        let mut sizes = Vec::with_capacity(self.dims.len());
+        for dim in &self.dims {
+            let size = dim
+                .size
+                .evaluate(&|symbol| values.get(symbol.0 as usize).copied())
+                .map_err(|error| {
+                    GraphError::Symbolic(format!(
+                        "the size of dimension `{}` cannot be computed: {}",
+                        dim.name,
+                        error.display(&|symbol| self.symbol_name(symbol))
+                    ))
+                })?;
+            if size < 0 {
+                return Err(GraphError::NegativeSize {
+                    dim: dim.name.clone(),
+                    size,
+                    origin: format!(
+                        "{} with the sizes given",
+                        dim.size.display(&|symbol| self.symbol_name(symbol))
+                    ),
+                });
+            }
+            sizes.push(size);
+        }
+        let binding = Binding { values, sizes };
+        for node in self.node_ids() {
+            self.check_fits(node, &binding)?;
+        }
+        Ok(binding)
+    }
+
+    /// Refuses a node whose bytes, were it laid out, do not fit 63 bits.
+    fn check_fits(&self, node: NodeId, binding: &Binding) -> Result<(), GraphError> {
+        let mut bytes = self.node(node).dtype.bytes() as i64;
+        for dim in &self.node(node).dims {
+            let size = binding.size(*dim);
+            if size == 0 {
+                return Ok(());
+            }
+            bytes = bytes.checked_mul(size).ok_or_else(|| {
+                let dims: Vec<String> = self
+                    .node(node)
+                    .dims
+                    .iter()
+                    .map(|dim| format!("{}={}", self.dim(*dim).name, binding.size(*dim)))
+                    .collect();
+                let what = match self.node(node).op {
+                    NodeOp::Input => "input",
+                    NodeOp::State => "state",
+                    _ => "array",
+                };
+                GraphError::Overflow {
+                    what: format!(
+                        "the size in bytes of {what} `{}` over [{}]",
+                        self.node_name(node),
+                        dims.join(", ")
+                    ),
+                }
+            })?;
+        }
+        Ok(())
+    }
+}

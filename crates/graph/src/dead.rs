@@ -1,0 +1,55 @@
+//! Dropping what no result needs.
+
+use crate::ir::{Graph, NodeId, NodeOp};
+
+impl Graph {
+    /// The graph without nodes that no output and no update reads. Inputs and states stay: they are
+    /// the program's parameters.
+    pub fn without_dead_nodes(mut self) -> Graph {
+        let mut live = vec![false; self.nodes.len()];
+        for output in &self.outputs {
+            live[output.node.0 as usize] = true;
+        }
+        for update in &self.updates {
+            live[update.value.0 as usize] = true;
+        }
+        for node in self.node_ids().rev() {
+            let parts = self.node(node);
+            let at = node.0 as usize;
+            live[at] |= matches!(parts.op, NodeOp::Input | NodeOp::State);
+            if live[at] {
+                for input in &self.nodes[at].inputs {
+                    live[input.0 as usize] = true;
+                }
+            }
+        }
+        if live.iter().all(|live| *live) {
+            return self;
+        }
+        let mut next = 0u32;
+        let moved: Vec<NodeId> = live
+            .iter()
+            .map(|live| {
+                let node = NodeId(next);
+                next += u32::from(*live);
+                node
+            })
+            .collect();
+        let mut keep = live.iter();
+        self.nodes.retain(|_| keep.next().copied().unwrap_or(false));
+        let of = |node: NodeId| moved[node.0 as usize];
+        for node in &mut self.nodes {
+            for input in &mut node.inputs {
+                *input = of(*input);
+            }
+        }
+        for output in &mut self.outputs {
+            output.node = of(output.node);
+        }
+        for update in &mut self.updates {
+            update.state = of(update.state);
+            update.value = of(update.value);
+        }
+        self
+    }
+}

@@ -1,0 +1,189 @@
+//! What can be wrong with a program.
+
+use loopwright_ops::{DType, OpError};
+
+/// What is wrong with a program.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum GraphError {
+    /// Operands an op does not take.
+    #[error(transparent)]
+    Op(#[from] OpError),
+    /// A name that is taken.
+    #[error("`{name}` is already the name of {taken_by}; choose another name")]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// What has it.
+        taken_by: &'static str,
+    },
+    /// A dimension that an array does not have.
+    #[error("{what} has no dimension `{dim}`; its dimensions are [{dims}]")]
+    NoSuchDim {
+        /// The array.
+        what: String,
+        /// The dimension asked for.
+        dim: String,
+        /// The dimensions it has.
+        dims: String,
+    },
+    /// A dimension twice in one list.
+    #[error("dimension `{dim}` stands twice in {what}")]
+    RepeatedDim {
+        /// The list.
+        what: String,
+        /// The dimension.
+        dim: String,
+    },
+    /// Dimensions that should be others.
+    #[error("{what} must have the dimensions [{expected}], not [{got}]")]
+    Dims {
+        /// The array.
+        what: String,
+        /// What it should have.
+        expected: String,
+        /// What it has.
+        got: String,
+    },
+    /// A dtype that should be another.
+    #[error("{what} must be {expected}, not {got}")]
+    DType {
+        /// The array.
+        what: String,
+        /// What it should be.
+        expected: String,
+        /// What it is.
+        got: DType,
+    },
+    /// The wrong number of indices.
+    #[error("{what} has {expected} dimension{}, and {got} {} given", if *expected == 1 { "" } else { "s" }, if *got == 1 { "index is" } else { "indices are" })]
+    IndexCount {
+        /// The array.
+        what: String,
+        /// Its dimensions.
+        expected: usize,
+        /// The indices given.
+        got: usize,
+    },
+    /// Two sizes for one dimension.
+    #[error(
+        "the size of `{name}` is contradicted: {first} ({first_origin}), but {second} ({second_origin})"
+    )]
+    Contradiction {
+        /// The dimension or size.
+        name: String,
+        /// One size.
+        first: String,
+        /// Where it comes from.
+        first_origin: String,
+        /// The other size.
+        second: String,
+        /// Where that comes from.
+        second_origin: String,
+    },
+    /// A dimension whose size nothing determines.
+    #[error(
+        "nothing determines the size of dimension `{dim}`; say it, for example `dim {dim} = 8`"
+    )]
+    Undetermined {
+        /// The dimension.
+        dim: String,
+    },
+    /// A view that may read outside its input and does not say what stands there.
+    #[error(
+        "{what} reads `{input}` along `{dim}` at index {index}, which may be outside 0..{size}; say what stands there, for example `else 0`"
+    )]
+    OutOfRange {
+        /// The view.
+        what: String,
+        /// What it reads.
+        input: String,
+        /// The dimension of the input.
+        dim: String,
+        /// The index.
+        index: String,
+        /// The input's size along it.
+        size: String,
+    },
+    /// A view with conditions that does not say what stands where they do not hold.
+    #[error(
+        "{what} reads `{input}` under a condition; say what stands where it does not hold, for example `else 0`"
+    )]
+    NothingOutside {
+        /// The view.
+        what: String,
+        /// What it reads.
+        input: String,
+    },
+    /// A size below zero.
+    #[error("dimension `{dim}` would have the negative size {size}{}", if origin.is_empty() { String::new() } else { format!(" ({origin})") })]
+    NegativeSize {
+        /// The dimension.
+        dim: String,
+        /// The size.
+        size: i64,
+        /// Where it comes from.
+        origin: String,
+    },
+    /// An index or size that 64 bits do not hold.
+    #[error("{what} overflows 64 bits")]
+    Overflow {
+        /// What overflows.
+        what: String,
+    },
+    /// A size symbol without a value.
+    #[error(
+        "size `{name}` has no value; give one with `--set {name}=128`, or a default in the program: `size {name} = 128`"
+    )]
+    Unbound {
+        /// The symbol.
+        name: String,
+    },
+    /// A value for a size that the program does not have.
+    #[error("the program has no size `{name}`; its sizes are [{sizes}]")]
+    NoSuchSize {
+        /// The name given.
+        name: String,
+        /// What there is.
+        sizes: String,
+    },
+    /// An expression over indices that cannot be handled.
+    #[error("{0}")]
+    Symbolic(String),
+    /// The wrong number of values in a constant.
+    #[error("the constant needs {expected} values for its dimensions, and {got} are given")]
+    ConstantCount {
+        /// What the dimensions ask for.
+        expected: String,
+        /// How many there are.
+        got: usize,
+    },
+    /// A reduction that the dtype does not have.
+    #[error("`{op}` cannot reduce {dtype}")]
+    Reduction {
+        /// The reduction.
+        op: &'static str,
+        /// The dtype.
+        dtype: DType,
+    },
+    /// Something that only states can have.
+    #[error("`{name}` is not a state; declare it with `state {name}: ...` to update it")]
+    NotAState {
+        /// The node.
+        name: String,
+    },
+    /// A state updated twice.
+    #[error("state `{name}` is updated twice; a run gives it one new value")]
+    UpdatedTwice {
+        /// The state.
+        name: String,
+    },
+    /// A program without results.
+    #[error("the program has no output and updates no state; add `output NAME`")]
+    NoOutput,
+}
+
+impl From<loopwright_symbolic::Error> for GraphError {
+    fn from(error: loopwright_symbolic::Error) -> GraphError {
+        GraphError::Symbolic(error.to_string())
+    }
+}

@@ -1,0 +1,162 @@
+//! Removes what nobody uses: values, stores to allocs that are never read, and loops and branches
+//! with nothing left in them.
+//!
+//! Liveness spreads backwards from what can be seen from outside: stores to memory that is not the
+//! function's own, atomics, calls, barriers, returns. A live read of an alloc makes every store to it
+//! live; a live statement makes the loops and branches around it live, and a live loop its breaks.
+
+use super::alias::{Memory, Reach};
+use crate::ir::{Block, Function, Inst, Stmt, Value};
+
+/// Runs the pass.
+pub fn run(function: &mut Function) {
+    let memory = Memory::of(function);
+    let mut liveness = Liveness {
+        memory: &memory,
+        nodes: vec![Node::default()],
+        definition: vec![None; function.values.len()],
+        alloc: vec![None; memory.class_count()],
+        stores: vec![Vec::new(); memory.class_count()],
+        work: Vec::new(),
+    };
+    // Nodes are numbered in the order of the walk, which the sweep repeats.
+    liveness.scan(&function.body, 0, 0);
+    liveness.spread();
+    let live: Vec<bool> = liveness.nodes.iter().map(|node| node.live).collect();
+    let body = std::mem::take(&mut function.body);
+    let mut next = 1;
+    function.body = sweep(body, &live, &mut next);
+}
+
+/// A statement.
+#[derive(Default)]
+struct Node {
+    live: bool,
+    /// The loop or branch it stands in; 0 is the function.
+    parent: usize,
+    operands: Vec<Value>,
+    /// Of a loop: its breaks and continues.
+    jumps: Vec<usize>,
+}
+
+struct Liveness<'m> {
+    memory: &'m Memory,
+    nodes: Vec<Node>,
+    /// The statement that defines each value.
+    definition: Vec<Option<usize>>,
+    /// The alloc that makes each class.
+    alloc: Vec<Option<usize>>,
+    /// The stores to each class that is an alloc.
+    stores: Vec<Vec<usize>>,
+    work: Vec<usize>,
+}
+
+impl Liveness<'_> {
+    fn scan(&mut self, block: &Block, parent: usize, innermost: usize) {
+        for stmt in block {
+            let number = self.nodes.len();
+            let mut operands = Vec::new();
+            stmt.operands(&mut |operand| operands.push(*operand));
+            self.nodes.push(Node {
+                parent,
+                operands,
+                ..Node::default()
+            });
+            if let Some(value) = stmt.defined() {
+                self.definition[value.0 as usize] = Some(number);
+            }
+            let mut loop_number = innermost;
+            let live = match stmt {
+                Stmt::Let(value, inst) => match inst {
+                    Inst::Alloc { .. } => {
+                        if let Reach::Class(class) = self.memory.reach(*value) {
+                            self.alloc[class.0 as usize] = Some(number);
+                        }
+                        false
+                    }
+                    Inst::Atomic { .. } | Inst::CompareExchange { .. } | Inst::Call(..) => true,
+                    _ => false,
+                },
+                Stmt::Store { ptr, .. } | Stmt::TileStore { ptr, .. } => {
+                    match self.memory.reach(*ptr) {
+                        Reach::Class(class) if self.alloc[class.0 as usize].is_some() => {
+                            self.stores[class.0 as usize].push(number);
+                            false
+                        }
+                        _ => true,
+                    }
+                }
+                Stmt::For { .. } => {
+                    loop_number = number;
+                    false
+                }
+                // A loop that may not end is not nothing.
+                Stmt::While { .. } => {
+                    loop_number = number;
+                    true
+                }
+                Stmt::If { .. } => false,
+                Stmt::Break | Stmt::Continue => {
+                    self.nodes[innermost].jumps.push(number);
+                    false
+                }
+                Stmt::Call(..)
+                | Stmt::Return(_)
+                | Stmt::Barrier { .. }
+                | Stmt::AsyncCopy { .. }
+                | Stmt::AsyncWait { .. } => true,
+            };
+            if live {
+                self.mark(number);
+            }
+            for inner in stmt.blocks().into_iter().flatten() {
+                self.scan(inner, number, loop_number);
+            }
+        }
+    }
+
+    fn mark(&mut self, number: usize) {
+        if !self.nodes[number].live {
+            self.nodes[number].live = true;
+            self.work.push(number);
+        }
+    }
+
+    fn spread(&mut self) {
+        while let Some(number) = self.work.pop() {
+            let node = &mut self.nodes[number];
+            let (parent, operands) = (node.parent, std::mem::take(&mut node.operands));
+            for jump in std::mem::take(&mut node.jumps) {
+                self.mark(jump);
+            }
+            if parent != 0 {
+                self.mark(parent);
+            }
+            for operand in operands {
+                if let Some(definition) = self.definition[operand.0 as usize] {
+                    self.mark(definition);
+                }
+                if let Reach::Class(class) = self.memory.reach(operand) {
+                    for store in std::mem::take(&mut self.stores[class.0 as usize]) {
+                        self.mark(store);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn sweep(block: Block, live: &[bool], next: &mut usize) -> Block {
+    let mut out = Block::with_capacity(block.len());
+    for mut stmt in block {
+        let keep = live[*next];
+        *next += 1;
+        for inner in stmt.blocks_mut().into_iter().flatten() {
+            *inner = sweep(std::mem::take(inner), live, next);
+        }
+        if keep {
+            out.push(stmt);
+        }
+    }
+    out
+}

@@ -1,0 +1,159 @@
+//! Shared passes: module in, the same module in fewer or better instructions out.
+//!
+//! One pass, one file. None of them changes a value: the interpreter gives the same bits before and
+//! after, which a differential test checks on thousands of random kernels. They need a valid module
+//! and leave one.
+//!
+//! [`Pipeline::standard`] is the order backends use. Each pass is a single sweep or two, so that the
+//! whole takes microseconds.
+//!
+//! ```
+//! use loopwright_kernel::Module;
+//! use loopwright_kernel::passes::{Pipeline, by_name};
+//!
+//! let mut module = Module::default();
+//! Pipeline::standard().run(&mut module, &mut |_pass, _module| ());
+//!
+//! let dce = by_name("dce").expect("there is such a pass");
+//! dce(&mut module);
+//! ```
+
+mod alias;
+#[cfg(any(test, feature = "broken-pass"))]
+mod broken;
+pub mod cse;
+pub mod dce;
+#[cfg(test)]
+mod differential;
+pub mod inline_virtual;
+pub mod licm;
+pub mod promote;
+pub mod simplify;
+pub mod unroll;
+
+use crate::ir::{Function, Module};
+
+/// A pass.
+pub type Pass = fn(&mut Module);
+
+/// The names of all passes.
+pub const NAMES: &[&str] = &[
+    "unroll",
+    "simplify",
+    "promote",
+    "inline_virtual",
+    "cse",
+    "licm",
+    "dce",
+];
+
+/// The names of the deliberately wrong passes.
+#[cfg(any(test, feature = "broken-pass"))]
+pub const BROKEN: &[&str] = &["cse_ignores_stores", "simplify_swaps_sub"];
+
+/// The pass of that name. It leaves values in the normal form of [`Function::compact`].
+pub fn by_name(name: &str) -> Option<Pass> {
+    macro_rules! compacting {
+        ($run:path) => {
+            |module| {
+                for function in &mut module.functions {
+                    $run(function);
+                    function.compact();
+                }
+            }
+        };
+    }
+    Some(match name {
+        "unroll" => compacting!(unroll::run),
+        "simplify" => compacting!(simplify::run),
+        "promote" => compacting!(promote::run),
+        "inline_virtual" => compacting!(inline_virtual::run),
+        "cse" => compacting!(cse::run),
+        "licm" => compacting!(licm::run),
+        "dce" => compacting!(dce::run),
+        #[cfg(any(test, feature = "broken-pass"))]
+        "cse_ignores_stores" => compacting!(broken::cse_ignores_stores),
+        #[cfg(any(test, feature = "broken-pass"))]
+        "simplify_swaps_sub" => compacting!(broken::simplify_swaps_sub),
+        _ => return None,
+    })
+}
+
+/// The same, on one function and without the normal form, which a pipeline restores once.
+fn function_pass(name: &str) -> Option<fn(&mut Function)> {
+    Some(match name {
+        "unroll" => unroll::run,
+        "simplify" => simplify::run,
+        "promote" => promote::run,
+        "inline_virtual" => inline_virtual::run,
+        "cse" => cse::run,
+        "licm" => licm::run,
+        "dce" => dce::run,
+        #[cfg(any(test, feature = "broken-pass"))]
+        "cse_ignores_stores" => broken::cse_ignores_stores,
+        #[cfg(any(test, feature = "broken-pass"))]
+        "simplify_swaps_sub" => broken::simplify_swaps_sub,
+        _ => return None,
+    })
+}
+
+/// Passes in order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pipeline {
+    names: Vec<&'static str>,
+}
+
+impl Pipeline {
+    /// The passes every backend wants.
+    ///
+    /// Loops are written out first and their indices folded, which tells `promote` and
+    /// `inline_virtual` which elements are meant; what they uncover is simplified once more.
+    /// Invariant motion comes after common subexpressions, so that each moves once.
+    pub fn standard() -> Pipeline {
+        Pipeline {
+            names: vec![
+                "unroll",
+                "simplify",
+                "promote",
+                "inline_virtual",
+                "simplify",
+                "cse",
+                "licm",
+                "dce",
+            ],
+        }
+    }
+
+    /// No passes.
+    pub fn empty() -> Pipeline {
+        Pipeline { names: Vec::new() }
+    }
+
+    /// The standard passes with a deliberately wrong one among them, to show that it is caught;
+    /// `None` if `name` is none of [`BROKEN`].
+    #[cfg(any(test, feature = "broken-pass"))]
+    pub fn with_broken(name: &str) -> Option<Pipeline> {
+        let broken = BROKEN.iter().find(|broken| **broken == name)?;
+        let mut pipeline = Pipeline::standard();
+        // First, before the right passes have left it nothing to do.
+        pipeline.names.insert(0, broken);
+        Some(pipeline)
+    }
+
+    /// The names of the passes in order.
+    pub fn names(&self) -> &[&'static str] {
+        &self.names
+    }
+
+    /// Runs the passes; after each, `observe` sees its name and what it has made of the module.
+    pub fn run(&self, module: &mut Module, observe: &mut dyn FnMut(&str, &Module)) {
+        for name in &self.names {
+            let Some(pass) = function_pass(name) else {
+                unreachable!("a pipeline holds names of passes, and `{name}` is none")
+            };
+            module.functions.iter_mut().for_each(pass);
+            observe(name, module);
+        }
+        module.compact();
+    }
+}

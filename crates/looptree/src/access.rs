@@ -1,0 +1,212 @@
+//! What a step reads, and where.
+
+use crate::schedule::{is_given, loop_dims};
+use loopwright_graph::{DimId, Graph, NodeId, NodeOp, SymbolInfo};
+use loopwright_symbolic::{Error, Expr, Range, Symbol, affine, differentiate};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// One read of memory by a step.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Access {
+    /// What is read: an input, a state or another step's result.
+    pub node: NodeId,
+    /// For each dimension of what is read, the index, over the index symbols of the step's loops;
+    /// `None` where it depends on data.
+    pub index: SmallVec<[Option<Expr>; 4]>,
+    /// Whether the read happens only where some view's index is in range.
+    pub guarded: bool,
+}
+
+/// How an access moves when one loop advances.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stride {
+    /// It stays.
+    Zero,
+    /// It moves to the next element.
+    One,
+    /// It moves otherwise.
+    Other,
+}
+
+impl Access {
+    /// How the access moves with a dimension's index.
+    pub fn stride(&self, symbol: Symbol) -> Stride {
+        let last = self.index.len().wrapping_sub(1);
+        let mut stride = Stride::Zero;
+        for (at, index) in self.index.iter().enumerate() {
+            let Some(index) = index else {
+                return Stride::Other;
+            };
+            if !index.contains(symbol) {
+                continue;
+            }
+            let step = affine(index, &[symbol])
+                .and_then(|form| form.coefficients.get(&symbol)?.as_const());
+            if at != last || step != Some(1) {
+                return Stride::Other;
+            }
+            stride = Stride::One;
+        }
+        stride
+    }
+
+    /// Whether the element read has, along `dim`, the index of the loop over `dim`.
+    pub fn is_identity(&self, graph: &Graph, dim: DimId) -> bool {
+        let Some(at) = graph.node(self.node).dims.iter().position(|d| *d == dim) else {
+            return false;
+        };
+        self.index[at].as_ref().and_then(Expr::as_symbol) == Some(graph.dim(dim).index)
+    }
+
+    /// Whether every index is that of the loop over the same dimension.
+    pub fn is_fully_identity(&self, graph: &Graph) -> bool {
+        let dims = &graph.node(self.node).dims;
+        dims.iter().all(|dim| self.is_identity(graph, *dim))
+    }
+
+    /// The flat index, in elements of a row-major array, over index and size symbols; `None` where
+    /// it depends on data.
+    pub fn flat(&self, graph: &Graph) -> Result<Option<Expr>, Error> {
+        let mut flat = Expr::constant(0);
+        for (index, dim) in self.index.iter().zip(&graph.node(self.node).dims) {
+            let Some(index) = index else {
+                return Ok(None);
+            };
+            flat = flat.mul(&graph.dim(*dim).size)?.add(index)?;
+        }
+        Ok(Some(flat))
+    }
+
+    /// Elements that the access moves by when a symbol advances by one; not affine is an error.
+    pub fn step(&self, graph: &Graph, symbol: Symbol) -> Result<Option<Expr>, Error> {
+        let flat = self.flat(graph)?;
+        flat.map(|flat| differentiate(&flat, symbol)).transpose()
+    }
+
+    /// The element accessed where all index symbols are 0.
+    pub fn intercept(&self, graph: &Graph) -> Result<Option<Expr>, Error> {
+        let origin = |symbol: Symbol| match graph.symbol(symbol) {
+            SymbolInfo::Index(_) => Some(Expr::constant(0)),
+            SymbolInfo::Size { .. } => None,
+        };
+        let flat = self.flat(graph)?;
+        flat.map(|flat| flat.substitute(&origin)).transpose()
+    }
+
+    /// The smallest and largest index along each dimension, as far as known.
+    pub fn ranges(&self, graph: &Graph) -> Vec<Range> {
+        let bounds = graph.bounds();
+        let indices = self.index.iter();
+        indices
+            .map(|index| {
+                index
+                    .as_ref()
+                    .map_or(Range::UNBOUNDED, |index| index.range(&bounds))
+            })
+            .collect()
+    }
+}
+
+/// The index of each dimension of an array, in terms of a step's loops.
+pub type Env = FxHashMap<DimId, Expr>;
+
+/// All reads of a step. `scheduled` says which nodes are steps of their own.
+pub fn accesses(
+    graph: &Graph,
+    step: NodeId,
+    scheduled: &dyn Fn(NodeId) -> bool,
+) -> Result<Vec<Access>, Error> {
+    let mut env = Env::default();
+    let parts = graph.node(step);
+    for dim in parts.dims.iter().chain(loop_dims(graph, step).iter()) {
+        env.insert(*dim, Expr::symbol(graph.dim(*dim).index));
+    }
+    let mut found = Vec::new();
+    if let NodeOp::Scatter { .. } = parts.op {
+        // The base is copied as a whole; index and updates run over the updates' dimensions.
+        for input in &parts.inputs[1..] {
+            for dim in &graph.node(*input).dims {
+                env.entry(*dim)
+                    .or_insert_with(|| Expr::symbol(graph.dim(*dim).index));
+            }
+        }
+    }
+    for input in inputs_env(graph, step, &env)? {
+        collect(graph, input.0, &input.1, false, scheduled, &mut found)?;
+    }
+    Ok(found)
+}
+
+/// The inputs of a node, each with the indices at which it is read for one element of the node.
+/// A gather's table has no entry for its axis.
+pub fn inputs_env(
+    graph: &Graph,
+    node: NodeId,
+    env: &Env,
+) -> Result<SmallVec<[(NodeId, Env); 3]>, Error> {
+    let parts = graph.node(node);
+    let mut inputs = SmallVec::new();
+    for (at, input) in parts.inputs.iter().enumerate() {
+        let input_dims = &graph.node(*input).dims;
+        let mut inner = Env::default();
+        match &parts.op {
+            NodeOp::View(view) => {
+                for (dim, expr) in input_dims.iter().zip(&view.map) {
+                    inner.insert(*dim, substitute(graph, expr, &parts.dims, env)?);
+                }
+            }
+            NodeOp::Gather { axis, .. } if at == 0 => {
+                for dim in input_dims {
+                    if dim != axis
+                        && let Some(index) = env.get(dim)
+                    {
+                        inner.insert(*dim, index.clone());
+                    }
+                }
+            }
+            _ => {
+                for dim in input_dims {
+                    if let Some(index) = env.get(dim) {
+                        inner.insert(*dim, index.clone());
+                    }
+                }
+            }
+        }
+        inputs.push((*input, inner));
+    }
+    Ok(inputs)
+}
+
+/// An expression over the index symbols of `dims`, with what `env` says they are put in.
+pub fn substitute(graph: &Graph, expr: &Expr, dims: &[DimId], env: &Env) -> Result<Expr, Error> {
+    expr.substitute(&|symbol| {
+        let dim = dims.iter().find(|dim| graph.dim(**dim).index == symbol)?;
+        env.get(dim).cloned()
+    })
+}
+
+fn collect(
+    graph: &Graph,
+    node: NodeId,
+    env: &Env,
+    guarded: bool,
+    scheduled: &dyn Fn(NodeId) -> bool,
+    found: &mut Vec<Access>,
+) -> Result<(), Error> {
+    let parts = graph.node(node);
+    if is_given(graph, node) || scheduled(node) {
+        let index = parts.dims.iter().map(|dim| env.get(dim).cloned()).collect();
+        found.push(Access {
+            node,
+            index,
+            guarded,
+        });
+        return Ok(());
+    }
+    let guarded = guarded || matches!(&parts.op, NodeOp::View(view) if view.outside.is_some());
+    for (input, inner) in inputs_env(graph, node, env)? {
+        collect(graph, input, &inner, guarded, scheduled, found)?;
+    }
+    Ok(())
+}

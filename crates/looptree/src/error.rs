@@ -1,0 +1,100 @@
+//! What can be wrong with a schedule or a tree.
+
+use loopwright_graph::Graph;
+
+/// What is wrong with a schedule.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ScheduleError {
+    /// A step for something that is given from outside.
+    #[error("`{node}` is given from outside and has no loops; remove it from the schedule")]
+    Parameter {
+        /// The node.
+        node: String,
+    },
+    /// Two steps for one node.
+    #[error("`{node}` stands twice in the schedule")]
+    Twice {
+        /// The node.
+        node: String,
+    },
+    /// A loop over a dimension that the node does not have.
+    #[error("`{node}` has no loop over `{dim}`")]
+    ForeignLoop {
+        /// The node.
+        node: String,
+        /// The dimension.
+        dim: String,
+    },
+    /// A step below 1.
+    #[error("the loop of `{node}` over `{dim}` has the step {step}; a step is at least 1")]
+    Step {
+        /// The node.
+        node: String,
+        /// The dimension.
+        dim: String,
+        /// The step.
+        step: i64,
+    },
+    /// A parallel loop whose iterations depend on one another.
+    #[error(
+        "the loop of `{node}` over `{dim}` cannot be parallel: each iteration needs the one before"
+    )]
+    NotParallel {
+        /// The node.
+        node: String,
+        /// The dimension.
+        dim: String,
+    },
+    /// Steps that do not fall.
+    #[error("the loops of `{node}` over `{dim}` must have falling steps, outermost first")]
+    Order {
+        /// The node.
+        node: String,
+        /// The dimension.
+        dim: String,
+    },
+    /// A dimension that is not run through.
+    #[error("`{node}` needs a last loop over `{dim}` with step 1")]
+    Uncovered {
+        /// The node.
+        node: String,
+        /// The dimension.
+        dim: String,
+    },
+    /// A node that must be in the schedule.
+    #[error("`{node}` is not in the schedule, but {why}")]
+    Missing {
+        /// The node.
+        node: String,
+        /// Why it must be.
+        why: &'static str,
+    },
+    /// A node that is computed after it is read.
+    #[error("`{node}` is computed after `{reader}`, which reads it")]
+    TooLate {
+        /// The node.
+        node: String,
+        /// Who reads it.
+        reader: String,
+    },
+    /// A state that is read after it was overwritten.
+    #[error(
+        "state `{state}` is overwritten before `{reader}` has read its old value; give the new value memory of its own by scheduling it, or move the write to the end"
+    )]
+    StateOverwritten {
+        /// The state.
+        state: String,
+        /// Who reads it.
+        reader: String,
+    },
+    /// An index expression that cannot be handled.
+    #[error("{0}")]
+    Symbolic(String),
+}
+
+impl ScheduleError {
+    pub(crate) fn symbolic(graph: &Graph, error: &loopwright_symbolic::Error) -> ScheduleError {
+        let names = |symbol| graph.symbol_name(symbol);
+        ScheduleError::Symbolic(error.display(&names).to_string())
+    }
+}

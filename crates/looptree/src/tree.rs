@@ -1,0 +1,431 @@
+//! The loop tree: the exact control flow.
+
+use crate::access::{Access, accesses};
+use crate::error::ScheduleError;
+use crate::schedule::{Annotation, LoopSpec, Schedule, can_inline, carries, is_given, loop_dims};
+use loopwright_graph::{DimId, Graph, NodeId};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// A place in a tree.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct TreeRef(pub u32);
+
+/// What is at a place.
+#[derive(Clone, PartialEq, Debug)]
+pub enum TreeNode {
+    /// A loop over blocks of a dimension.
+    Loop {
+        /// Dimension, step and annotation.
+        spec: LoopSpec,
+        /// What runs in each iteration, in order.
+        children: Vec<TreeRef>,
+    },
+    /// The computation of one element (or, for sorts and scatters, one row) of a node.
+    Leaf(NodeId),
+}
+
+/// Loops and computations, in the order in which they run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LoopTree {
+    pub(crate) nodes: Vec<TreeNode>,
+    pub(crate) parents: Vec<Option<TreeRef>>,
+    pub(crate) roots: Vec<TreeRef>,
+}
+
+impl LoopTree {
+    /// Derives the tree from a graph and a schedule, sharing loops between neighbours as far as the
+    /// schedule allows and the dependences permit.
+    pub fn new(graph: &Graph, schedule: &Schedule) -> Result<LoopTree, ScheduleError> {
+        check(graph, schedule)?;
+        let reads = Reads::new(graph, schedule)?;
+        reads.check_states(graph, schedule)?;
+        let mut tree = LoopTree::default();
+        for step in &schedule.steps {
+            let limit = step.share.map_or(usize::MAX, |share| share as usize);
+            let mut parent = None;
+            let mut depth = 0;
+            while depth < step.loops.len().min(limit) {
+                let siblings = tree.children_of(parent);
+                let Some(candidate) = siblings.last().copied() else {
+                    break;
+                };
+                match tree.node(candidate) {
+                    TreeNode::Loop { spec, .. } if *spec == step.loops[depth] => {}
+                    _ => break,
+                }
+                if reads
+                    .blocks_sharing(graph, &tree, candidate, step.node)
+                    .is_some()
+                {
+                    break;
+                }
+                parent = Some(candidate);
+                depth += 1;
+            }
+            for spec in &step.loops[depth..] {
+                let place = tree.push(
+                    parent,
+                    TreeNode::Loop {
+                        spec: *spec,
+                        children: Vec::new(),
+                    },
+                );
+                parent = Some(place);
+            }
+            tree.push(parent, TreeNode::Leaf(step.node));
+        }
+        Ok(tree)
+    }
+
+    /// The outermost places, in order.
+    pub fn roots(&self) -> &[TreeRef] {
+        &self.roots
+    }
+
+    /// What is at a place.
+    pub fn node(&self, place: TreeRef) -> &TreeNode {
+        &self.nodes[place.0 as usize]
+    }
+
+    /// How many places there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether nothing runs.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The loop around a place.
+    pub fn parent(&self, place: TreeRef) -> Option<TreeRef> {
+        self.parents[place.0 as usize]
+    }
+
+    /// What runs inside a loop; nothing for a leaf.
+    pub fn children(&self, place: TreeRef) -> &[TreeRef] {
+        match self.node(place) {
+            TreeNode::Loop { children, .. } => children,
+            TreeNode::Leaf(_) => &[],
+        }
+    }
+
+    /// The loop at a place.
+    pub fn spec(&self, place: TreeRef) -> Option<&LoopSpec> {
+        match self.node(place) {
+            TreeNode::Loop { spec, .. } => Some(spec),
+            TreeNode::Leaf(_) => None,
+        }
+    }
+
+    /// The loops around a place, outermost first.
+    pub fn ancestors(&self, place: TreeRef) -> SmallVec<[TreeRef; 8]> {
+        let mut chain: SmallVec<[TreeRef; 8]> = SmallVec::new();
+        let mut at = self.parent(place);
+        while let Some(place) = at {
+            chain.push(place);
+            at = self.parent(place);
+        }
+        chain.reverse();
+        chain
+    }
+
+    /// The innermost loop around both places; `None` where that is the whole program.
+    pub fn lowest_common_ancestor(&self, a: TreeRef, b: TreeRef) -> Option<TreeRef> {
+        let (a, b) = (self.ancestors(a), self.ancestors(b));
+        let common = a.iter().zip(&b).take_while(|(a, b)| a == b);
+        common.last().map(|(place, _)| *place)
+    }
+
+    /// The leaf that computes a node.
+    pub fn find(&self, node: NodeId) -> Option<TreeRef> {
+        self.nodes
+            .iter()
+            .position(|at| matches!(at, TreeNode::Leaf(found) if *found == node))
+            .map(|at| TreeRef(at as u32))
+    }
+
+    /// The leaf of every node that has one.
+    pub fn leaf_places(&self) -> FxHashMap<NodeId, TreeRef> {
+        let places = self.nodes.iter().enumerate();
+        places
+            .filter_map(|(at, node)| match node {
+                TreeNode::Leaf(node) => Some((*node, TreeRef(at as u32))),
+                TreeNode::Loop { .. } => None,
+            })
+            .collect()
+    }
+
+    /// Visits every place, outer before inner, in the order in which they run; `depth` counts the
+    /// loops around it.
+    pub fn walk(&self, visit: &mut dyn FnMut(TreeRef, usize)) {
+        fn go(
+            tree: &LoopTree,
+            place: TreeRef,
+            depth: usize,
+            visit: &mut dyn FnMut(TreeRef, usize),
+        ) {
+            visit(place, depth);
+            for child in tree.children(place) {
+                go(tree, *child, depth + 1, visit);
+            }
+        }
+        for root in &self.roots {
+            go(self, *root, 0, visit);
+        }
+    }
+
+    /// The nodes computed at or below a place, in order.
+    pub fn leaves(&self, place: TreeRef) -> Vec<NodeId> {
+        let mut found = Vec::new();
+        self.collect_leaves(place, &mut found);
+        found
+    }
+
+    fn collect_leaves(&self, place: TreeRef, found: &mut Vec<NodeId>) {
+        match self.node(place) {
+            TreeNode::Leaf(node) => found.push(*node),
+            TreeNode::Loop { children, .. } => {
+                for child in children {
+                    self.collect_leaves(*child, found);
+                }
+            }
+        }
+    }
+
+    /// Whether a loop's iterations are independent: nothing inside is carried along its dimension.
+    pub fn trivially_parallel(&self, graph: &Graph, place: TreeRef) -> bool {
+        match self.spec(place) {
+            Some(spec) => !self
+                .leaves(place)
+                .iter()
+                .any(|leaf| carries(graph, *leaf, spec.dim)),
+            None => true,
+        }
+    }
+
+    fn children_of(&self, parent: Option<TreeRef>) -> &[TreeRef] {
+        match parent {
+            Some(place) => self.children(place),
+            None => &self.roots,
+        }
+    }
+
+    pub(crate) fn push(&mut self, parent: Option<TreeRef>, node: TreeNode) -> TreeRef {
+        let place = TreeRef(self.nodes.len() as u32);
+        self.nodes.push(node);
+        self.parents.push(parent);
+        match parent {
+            Some(TreeRef(at)) => {
+                if let TreeNode::Loop { children, .. } = &mut self.nodes[at as usize] {
+                    children.push(place);
+                }
+            }
+            None => self.roots.push(place),
+        }
+        place
+    }
+}
+
+/// Checks what does not depend on the tree: every step has the right loops, in an order in which
+/// everything is computed before it is read.
+fn check(graph: &Graph, schedule: &Schedule) -> Result<(), ScheduleError> {
+    let mut position: FxHashMap<NodeId, usize> = FxHashMap::default();
+    for (at, step) in schedule.steps.iter().enumerate() {
+        let name = || graph.node_name(step.node);
+        if is_given(graph, step.node) {
+            return Err(ScheduleError::Parameter { node: name() });
+        }
+        if position.insert(step.node, at).is_some() {
+            return Err(ScheduleError::Twice { node: name() });
+        }
+        let dims = loop_dims(graph, step.node);
+        for spec in &step.loops {
+            let dim = || graph.dim(spec.dim).name.clone();
+            if !dims.contains(&spec.dim) {
+                return Err(ScheduleError::ForeignLoop {
+                    node: name(),
+                    dim: dim(),
+                });
+            }
+            if spec.step < 1 {
+                return Err(ScheduleError::Step {
+                    node: name(),
+                    dim: dim(),
+                    step: spec.step,
+                });
+            }
+            if spec.annotation == Annotation::Parallel && carries(graph, step.node, spec.dim) {
+                return Err(ScheduleError::NotParallel {
+                    node: name(),
+                    dim: dim(),
+                });
+            }
+        }
+        for dim in dims {
+            let mut steps = step.loops.iter().filter(|spec| spec.dim == dim);
+            let mut last = steps.next().map(|spec| spec.step);
+            for spec in steps {
+                if last.is_some_and(|last| spec.step >= last) {
+                    return Err(ScheduleError::Order {
+                        node: name(),
+                        dim: graph.dim(dim).name.clone(),
+                    });
+                }
+                last = Some(spec.step);
+            }
+            if last != Some(1) {
+                return Err(ScheduleError::Uncovered {
+                    node: name(),
+                    dim: graph.dim(dim).name.clone(),
+                });
+            }
+        }
+    }
+    let outputs = graph.outputs().iter().map(|output| output.node);
+    let updates = graph.updates().iter().map(|update| update.value);
+    for node in outputs.chain(updates) {
+        if !position.contains_key(&node) {
+            return Err(ScheduleError::Missing {
+                node: graph.node_name(node),
+                why: "it is a result of the program",
+            });
+        }
+    }
+    for step in &schedule.steps {
+        for input in &graph.node(step.node).inputs {
+            require(graph, *input, &position, position[&step.node], step.node)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that everything `node` needs is computed before place `before`.
+fn require(
+    graph: &Graph,
+    node: NodeId,
+    position: &FxHashMap<NodeId, usize>,
+    before: usize,
+    reader: NodeId,
+) -> Result<(), ScheduleError> {
+    if is_given(graph, node) {
+        return Ok(());
+    }
+    if let Some(at) = position.get(&node) {
+        return if *at < before {
+            Ok(())
+        } else {
+            Err(ScheduleError::TooLate {
+                node: graph.node_name(node),
+                reader: graph.node_name(reader),
+            })
+        };
+    }
+    if !can_inline(graph, node) {
+        return Err(ScheduleError::Missing {
+            node: graph.node_name(node),
+            why: "it cannot be computed where it is read",
+        });
+    }
+    for input in &graph.node(node).inputs {
+        require(graph, *input, position, before, reader)?;
+    }
+    Ok(())
+}
+
+/// What every step reads.
+pub(crate) struct Reads {
+    by_step: FxHashMap<NodeId, Vec<Access>>,
+    /// The state a step writes.
+    writes: FxHashMap<NodeId, NodeId>,
+}
+
+impl Reads {
+    pub(crate) fn new(graph: &Graph, schedule: &Schedule) -> Result<Reads, ScheduleError> {
+        let scheduled: rustc_hash::FxHashSet<NodeId> =
+            schedule.steps.iter().map(|step| step.node).collect();
+        let mut by_step = FxHashMap::default();
+        for step in &schedule.steps {
+            let reads = accesses(graph, step.node, &|node| scheduled.contains(&node))
+                .map_err(|error| ScheduleError::symbolic(graph, &error))?;
+            by_step.insert(step.node, reads);
+        }
+        let updates = graph.updates().iter();
+        let writes = updates.map(|update| (update.value, update.state)).collect();
+        Ok(Reads { by_step, writes })
+    }
+
+    pub(crate) fn of(&self, step: NodeId) -> &[Access] {
+        self.by_step.get(&step).map_or(&[], Vec::as_slice)
+    }
+
+    /// Checks that no step reads a state after it was overwritten.
+    fn check_states(&self, graph: &Graph, schedule: &Schedule) -> Result<(), ScheduleError> {
+        for (at, writer) in schedule.steps.iter().enumerate() {
+            let Some(state) = self.writes.get(&writer.node) else {
+                continue;
+            };
+            let late = schedule.steps[at..].iter().find(|reader| {
+                self.of(reader.node).iter().any(|access| {
+                    access.node == *state
+                        && !(reader.node == writer.node && access.is_fully_identity(graph))
+                })
+            });
+            if let Some(reader) = late {
+                return Err(ScheduleError::StateOverwritten {
+                    state: graph.node_name(*state),
+                    reader: graph.node_name(reader.node),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The node inside the loop at `place` because of which `step` cannot run in the same loop.
+    pub(crate) fn blocks_sharing(
+        &self,
+        graph: &Graph,
+        tree: &LoopTree,
+        place: TreeRef,
+        step: NodeId,
+    ) -> Option<NodeId> {
+        let dim = tree.spec(place)?.dim;
+        let inside = tree.leaves(place);
+        let dependence = self.of(step).iter().find(|access| {
+            inside.contains(&access.node)
+                && (carries(graph, access.node, dim) || !access.is_identity(graph, dim))
+        });
+        if let Some(access) = dependence {
+            return Some(access.node);
+        }
+        // A write to a state may join a loop only if everyone inside reads it in step.
+        let reads_in_step = |state: NodeId, reader: NodeId| {
+            let mut reads = self.of(reader).iter();
+            reads.all(|access| access.node != state || access.is_identity(graph, dim))
+        };
+        if let Some(state) = self.writes.get(&step) {
+            let reader = inside.iter().find(|leaf| !reads_in_step(*state, **leaf));
+            if reader.is_some() {
+                return reader.copied();
+            }
+        }
+        inside
+            .iter()
+            .find(|leaf| {
+                self.writes
+                    .get(leaf)
+                    .is_some_and(|state| !reads_in_step(*state, step))
+            })
+            .copied()
+    }
+}
+
+/// The dimension of every loop around a place, with its step, outermost first.
+pub fn loops_around(tree: &LoopTree, place: TreeRef) -> SmallVec<[(DimId, i64); 8]> {
+    tree.ancestors(place)
+        .iter()
+        .filter_map(|at| tree.spec(*at))
+        .map(|spec| (spec.dim, spec.step))
+        .collect()
+}

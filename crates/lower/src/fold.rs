@@ -1,0 +1,440 @@
+//! Running values: reductions, scans, argmax and argmin.
+
+use crate::error::LowerError;
+use crate::memory::Memory;
+use crate::nest::Extent;
+use crate::program::Lowering;
+use loopwright_graph::{DimId, NodeId, NodeOp};
+use loopwright_kernel::{Space, Type, Value};
+use loopwright_looptree::{
+    Accumulator, Annotation, Env, LoopSpec, PRIVATE_BYTES, TreeRef, accumulator, carries,
+};
+use loopwright_ops::{DType, Op, Scalar};
+use loopwright_symbolic::Expr;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// The running value of a step, while its loops run.
+#[derive(Clone, Debug)]
+pub(crate) struct Fold {
+    /// The value itself; for argmax and argmin, the best element so far.
+    pub(crate) value: Cells,
+    /// For argmax and argmin, the index of the best element so far.
+    pub(crate) position: Option<Cells>,
+    /// Whether the value is accumulated where the result belongs, so that nothing is left to do.
+    in_place: bool,
+}
+
+/// Where running values are kept.
+#[derive(Clone, Debug)]
+pub(crate) enum Cells {
+    /// One variable for each element (or vector of elements) of a tile, by flat index.
+    Registers {
+        shape: Memory,
+        slots: FxHashMap<i64, Value>,
+    },
+    /// An array.
+    Array(Memory),
+}
+
+impl<'a> Lowering<'a> {
+    fn accumulator_of(&self, node: NodeId) -> Result<Accumulator, LowerError> {
+        let leaf = self.tree.find(node);
+        let found = match leaf {
+            Some(leaf) => accumulator(self.graph, &self.tree, leaf, node)?,
+            None => None,
+        };
+        found.ok_or_else(|| {
+            LowerError::Symbolic(format!(
+                "`{}` has no loop to fold in",
+                self.graph.node_name(node)
+            ))
+        })
+    }
+
+    /// The dtypes of the running values of a step.
+    fn fold_dtypes(&self, node: NodeId) -> SmallVec<[DType; 2]> {
+        let parts = self.graph.node(node);
+        match &parts.op {
+            NodeOp::Reduce { acc, .. } | NodeOp::Scan { acc, .. } => SmallVec::from_slice(&[*acc]),
+            NodeOp::ArgReduce { .. } => {
+                let element = self.graph.node(parts.inputs[0]).dtype;
+                SmallVec::from_slice(&[element, DType::I64])
+            }
+            _ => SmallVec::new(),
+        }
+    }
+
+    /// Declares scratch memory for running values that are too many for registers and stack and
+    /// cannot be kept where the result belongs.
+    pub(crate) fn declare_fold_scratch(&mut self) -> Result<(), LowerError> {
+        let mut folds: Vec<NodeId> = self.folds.values().flatten().copied().collect();
+        folds.sort();
+        for node in folds {
+            let found = self.accumulator_of(node)?;
+            let dtypes = self.fold_dtypes(node);
+            if self.fits_private(&found, &dtypes) || self.fits_in_place(node) {
+                continue;
+            }
+            // Threads would share the memory: it holds all that a parallel loop runs over.
+            let (mut extents, mut blocks) = (found.extents.clone(), found.blocks.clone());
+            for (at, dim) in found.dims.iter().enumerate() {
+                let parallel = self.tree.ancestors(found.around).iter().any(|place| {
+                    let spec = self.tree.spec(*place);
+                    spec.is_some_and(|spec| spec.annotation == Annotation::Parallel)
+                });
+                if parallel {
+                    extents[at] = self.graph.dim(*dim).size.clone();
+                    blocks[at] = None;
+                }
+            }
+            let mut elements = Expr::constant(1);
+            for extent in &extents {
+                elements = elements.mul(extent)?;
+            }
+            let mut cells = Vec::new();
+            for (at, dtype) in dtypes.iter().enumerate() {
+                let name = self.graph.node_name(node);
+                let name = if at == 0 {
+                    format!("{name}_running")
+                } else {
+                    format!("{name}_running_index")
+                };
+                let ptr = self.new_scratch(name, *dtype, elements.clone());
+                cells.push(Cells::Array(Memory {
+                    ptr,
+                    dims: found.dims.clone(),
+                    extents: extents.clone(),
+                    blocks: blocks.clone(),
+                }));
+            }
+            let position = if cells.len() > 1 { cells.pop() } else { None };
+            if let Some(value) = cells.pop() {
+                let fold = Fold {
+                    value,
+                    position,
+                    in_place: false,
+                };
+                self.running.insert(node, fold);
+            }
+        }
+        Ok(())
+    }
+
+    fn fits_private(&self, found: &Accumulator, dtypes: &[DType]) -> bool {
+        let bytes = dtypes.iter().map(|dtype| dtype.bytes() as i64).sum::<i64>();
+        let elements = found.extents.iter().try_fold(bytes, |product, extent| {
+            product.checked_mul(extent.as_const()?)
+        });
+        elements.is_some_and(|bytes| bytes <= PRIVATE_BYTES)
+    }
+
+    fn fits_in_place(&self, node: NodeId) -> bool {
+        let parts = self.graph.node(node);
+        matches!(&parts.op, NodeOp::Reduce { acc, .. } if *acc == parts.dtype)
+    }
+
+    /// Sets a step's running values before its outermost folding loop.
+    pub(crate) fn begin_fold(&mut self, around: TreeRef, node: NodeId) -> Result<(), LowerError> {
+        let found = self.accumulator_of(node)?;
+        let dtypes = self.fold_dtypes(node);
+        let fold = if self.fits_private(&found, &dtypes) {
+            let value = self.private_cells(&found, node, dtypes[0], "running")?;
+            let position = match dtypes.get(1) {
+                Some(dtype) => Some(self.private_cells(&found, node, *dtype, "position")?),
+                None => None,
+            };
+            Fold {
+                value,
+                position,
+                in_place: false,
+            }
+        } else if self.fits_in_place(node) {
+            Fold {
+                value: Cells::Array(self.memory[&node].clone()),
+                position: None,
+                in_place: true,
+            }
+        } else {
+            self.running[&node].clone()
+        };
+        self.running.insert(node, fold);
+        let identity = match &self.graph.node(node).op {
+            NodeOp::Reduce { op, acc, .. } | NodeOp::Scan { op, acc, .. } => op.identity(*acc),
+            _ => Scalar::zero(dtypes[0]),
+        };
+        let path = self.unfolded_path(around, node);
+        self.run_path(&path, &mut |lowering| {
+            let at = lowering.loop_env(found.dims.iter().copied());
+            let identity = lowering.builder.constant(identity);
+            lowering.set_cell(node, false, &at, identity)?;
+            if dtypes.len() > 1 {
+                let first = lowering.builder.const_i64(0);
+                lowering.set_cell(node, true, &at, first)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Moves a step's final values to where its result belongs.
+    pub(crate) fn end_fold(&mut self, around: TreeRef, node: NodeId) -> Result<(), LowerError> {
+        let parts = self.graph.node(node);
+        let scan = matches!(parts.op, NodeOp::Scan { .. });
+        let in_place = self.running.get(&node).is_some_and(|fold| fold.in_place);
+        if scan || in_place {
+            return Ok(());
+        }
+        let dtype = parts.dtype;
+        let indexed = matches!(parts.op, NodeOp::ArgReduce { .. });
+        let path = self.unfolded_path(around, node);
+        let dims = parts.dims.clone();
+        self.run_path(&path, &mut |lowering| {
+            let at = lowering.loop_env(dims.iter().copied());
+            let value = lowering.cell(node, indexed, &at)?;
+            let value = lowering.builder.cast(dtype, value);
+            let memory = lowering.memory[&node].clone();
+            lowering.store(&memory, &at, value)
+        })
+    }
+
+    /// Folds one element in.
+    pub(crate) fn fold_element(&mut self, node: NodeId) -> Result<(), LowerError> {
+        let parts = self.graph.node(node);
+        match &parts.op {
+            NodeOp::Reduce { op, over, acc } => {
+                let at = self.loop_env(parts.dims.iter().chain(over).copied());
+                let element = self.only_input(node, &at)?;
+                let element = self.builder.cast(*acc, element);
+                let before = self.cell(node, false, &at)?;
+                let after = self.combined(op.combine(), before, element);
+                self.set_cell(node, false, &at, after)
+            }
+            NodeOp::Scan {
+                op,
+                over,
+                acc,
+                exclusive,
+                reverse,
+            } => {
+                let mut at = self.loop_env(parts.dims.iter().copied());
+                if *reverse {
+                    let dim = self.graph.dim(*over);
+                    let last = dim.size.sub(&Expr::constant(1))?;
+                    at.insert(*over, last.sub(&Expr::symbol(dim.index))?);
+                }
+                let element = self.only_input(node, &at)?;
+                let element = self.builder.cast(*acc, element);
+                let before = self.cell(node, false, &at)?;
+                let after = self.combined(op.combine(), before, element);
+                self.set_cell(node, false, &at, after)?;
+                let result = if *exclusive { before } else { after };
+                let result = self.builder.cast(parts.dtype, result);
+                let memory = self.memory[&node].clone();
+                self.store(&memory, &at, result)
+            }
+            NodeOp::ArgReduce { largest, over } => {
+                let at = self.loop_env(parts.dims.iter().chain([over]).copied());
+                let element = self.only_input(node, &at)?;
+                let index = self.expr_value(&Expr::symbol(self.graph.dim(*over).index))?;
+                let best = self.cell(node, false, &at)?;
+                let position = self.cell(node, true, &at)?;
+                let zero = self.builder.const_i64(0);
+                let first = self.builder.map(Op::Eq, &[index, zero]);
+                let op = if *largest { Op::Gt } else { Op::Lt };
+                let mut better = self.builder.map(op, &[element, best]);
+                let dtype = self.graph.node(parts.inputs[0]).dtype;
+                if dtype.is_float() {
+                    let element_nan = self.builder.map(Op::IsNan, &[element]);
+                    let best_nan = self.builder.map(Op::IsNan, &[best]);
+                    let best_number = self.builder.map(Op::Not, &[best_nan]);
+                    let newly_nan = self.builder.map(Op::And, &[element_nan, best_number]);
+                    better = self.builder.map(Op::Or, &[better, newly_nan]);
+                }
+                let take = self.builder.map(Op::Or, &[first, better]);
+                let best = self.builder.map(Op::Select, &[take, element, best]);
+                let position = self.builder.map(Op::Select, &[take, index, position]);
+                self.set_cell(node, false, &at, best)?;
+                self.set_cell(node, true, &at, position)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn combined(&mut self, op: Op, before: Value, element: Value) -> Value {
+        let lanes = |lowering: &Self, value| lowering.builder.ty(value).lanes();
+        let (mut before, mut element) = (before, element);
+        if lanes(self, before) != lanes(self, element) {
+            before = self.widened(before);
+            element = self.widened(element);
+        }
+        self.builder.map(op, &[before, element])
+    }
+
+    /// Memory for running values: variables where every element of the tile has a fixed place, else
+    /// an array.
+    fn private_cells(
+        &mut self,
+        found: &Accumulator,
+        node: NodeId,
+        dtype: DType,
+        what: &str,
+    ) -> Result<Cells, LowerError> {
+        let mut shape = Memory {
+            ptr: Value(0),
+            dims: found.dims.clone(),
+            extents: found.extents.clone(),
+            blocks: found.blocks.clone(),
+        };
+        if let Some((dim, lanes)) = self.vector {
+            shape = shape.with_lanes(dim, lanes);
+        }
+        let path = self.unfolded_path(found.around, node);
+        if self.is_written_out(&path) {
+            let mut slots = FxHashMap::default();
+            let name = format!("{}_{what}", self.graph.node_name(node));
+            let layout = shape.clone();
+            self.run_path(&path, &mut |lowering| {
+                let at = lowering.loop_env(found.dims.iter().copied());
+                let flat = lowering.address(&layout, &at)?;
+                let lanes = lowering.cell_lanes(&layout);
+                let ty = Type::of(dtype, lanes);
+                let slot = lowering.builder.alloc(Space::Private, ty, 1, &name);
+                slots.insert(flat.offset, slot);
+                Ok(())
+            })?;
+            return Ok(Cells::Registers { shape, slots });
+        }
+        let count = shape.constant_elements().unwrap_or(1).max(1) as u64;
+        let name = format!("{}_{what}", self.graph.node_name(node));
+        shape.ptr = self
+            .builder
+            .alloc(Space::Private, Type::Scalar(dtype), count, &name);
+        Ok(Cells::Array(shape))
+    }
+
+    /// Lanes of a running value here: those of the vector, if the value differs along it.
+    fn cell_lanes(&self, shape: &Memory) -> u32 {
+        match self.vector {
+            Some((dim, lanes)) if shape.dims.contains(&dim) => lanes,
+            _ => 1,
+        }
+    }
+
+    fn cells(&self, node: NodeId, position: bool) -> Result<&Cells, LowerError> {
+        let fold = self.running.get(&node);
+        let cells = fold.and_then(|fold| {
+            if position {
+                fold.position.as_ref()
+            } else {
+                Some(&fold.value)
+            }
+        });
+        cells.ok_or_else(|| {
+            LowerError::Symbolic(format!(
+                "`{}` is folded outside its loops",
+                self.graph.node_name(node)
+            ))
+        })
+    }
+
+    fn register(
+        &mut self,
+        shape: &Memory,
+        slots: &FxHashMap<i64, Value>,
+        at: &Env,
+    ) -> Result<Value, LowerError> {
+        let flat = self.address(shape, at)?;
+        match (flat.as_const(), slots.get(&flat.offset)) {
+            (Some(_), Some(slot)) => Ok(*slot),
+            _ => Err(LowerError::Symbolic(
+                "a running value has no fixed place in its tile".to_owned(),
+            )),
+        }
+    }
+
+    fn cell(&mut self, node: NodeId, position: bool, at: &Env) -> Result<Value, LowerError> {
+        match self.cells(node, position)?.clone() {
+            Cells::Registers { shape, slots } => {
+                let slot = self.register(&shape, &slots, at)?;
+                let zero = self.builder.const_i64(0);
+                Ok(self.builder.load(slot, zero))
+            }
+            Cells::Array(memory) => self.load(&memory, at),
+        }
+    }
+
+    fn set_cell(
+        &mut self,
+        node: NodeId,
+        position: bool,
+        at: &Env,
+        value: Value,
+    ) -> Result<(), LowerError> {
+        match self.cells(node, position)?.clone() {
+            Cells::Registers { shape, slots } => {
+                let slot = self.register(&shape, &slots, at)?;
+                let zero = self.builder.const_i64(0);
+                let value = if self.cell_lanes(&shape) > 1 {
+                    self.widened(value)
+                } else {
+                    value
+                };
+                self.builder.store(slot, zero, value);
+                Ok(())
+            }
+            Cells::Array(memory) => self.store(&memory, at, value),
+        }
+    }
+
+    /// The loops below a folding loop that lead to a step, without those that fold it.
+    fn unfolded_path(&self, around: TreeRef, node: NodeId) -> Vec<(TreeRef, LoopSpec)> {
+        let Some(leaf) = self.tree.find(node) else {
+            return Vec::new();
+        };
+        let chain = self.tree.ancestors(leaf);
+        let inside = chain.iter().skip_while(|place| **place != around).skip(1);
+        inside
+            .filter_map(|place| Some((*place, *self.tree.spec(*place)?)))
+            .filter(|(_, spec)| !carries(self.graph, node, spec.dim))
+            .collect()
+    }
+
+    fn run_path(
+        &mut self,
+        path: &[(TreeRef, LoopSpec)],
+        body: &mut dyn FnMut(&mut Lowering<'a>) -> Result<(), LowerError>,
+    ) -> Result<(), LowerError> {
+        match path.split_first() {
+            None => body(self),
+            Some(((place, spec), rest)) => {
+                self.run_loop(*place, *spec, &mut |lowering| lowering.run_path(rest, body))
+            }
+        }
+    }
+
+    /// Whether every loop of a path is carried out here, so that indices within the tile are fixed.
+    fn is_written_out(&self, path: &[(TreeRef, LoopSpec)]) -> bool {
+        let mut covered: FxHashMap<DimId, Option<Extent>> = FxHashMap::default();
+        path.iter().all(|(_, spec)| {
+            let at = spec.dim.0 as usize;
+            let size = self.graph.dim(spec.dim).size.as_const();
+            let outer = *covered
+                .entry(spec.dim)
+                .or_insert(self.extent[at].or(size.map(Extent::Const)));
+            let count = match outer {
+                Some(Extent::Const(count)) => count,
+                _ => return false,
+            };
+            covered.insert(spec.dim, Some(Extent::Const(spec.step.min(count))));
+            // The tile's own place in the dimension must be the only thing that varies.
+            let fixed_start = self.index[at].is_some() || self.extent[at].is_none();
+            let rounds = count / spec.step;
+            fixed_start
+                && match spec.annotation {
+                    Annotation::Unroll => rounds <= 64,
+                    Annotation::Vectorize => count <= 64,
+                    Annotation::Serial | Annotation::Parallel => count <= spec.step,
+                }
+        })
+    }
+}

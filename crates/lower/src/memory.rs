@@ -1,0 +1,241 @@
+//! Where results lie, and reading and writing them.
+
+use crate::error::LowerError;
+use crate::index::Place;
+use crate::program::Lowering;
+use loopwright_graph::{DimId, Graph, NodeId};
+use loopwright_kernel::{Space, Type, Value};
+use loopwright_looptree::{Allocation, Env, TreeRef};
+use loopwright_symbolic::{Expr, affine};
+use smallvec::SmallVec;
+
+/// An array in memory: row-major over its dimensions, of each of which it holds a block or all.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory {
+    pub(crate) ptr: Value,
+    pub(crate) dims: SmallVec<[DimId; 4]>,
+    pub(crate) extents: SmallVec<[Expr; 4]>,
+    /// The loop whose current block is held.
+    pub(crate) blocks: SmallVec<[Option<TreeRef>; 4]>,
+}
+
+/// How the address of an access moves from lane to lane.
+enum Lanes {
+    Uniform,
+    Contiguous,
+    Scattered,
+}
+
+impl Memory {
+    /// All of a node.
+    pub(crate) fn whole(graph: &Graph, ptr: Value, node: NodeId) -> Memory {
+        let dims = graph.node(node).dims.clone();
+        Memory {
+            ptr,
+            extents: dims
+                .iter()
+                .map(|dim| graph.dim(*dim).size.clone())
+                .collect(),
+            blocks: dims.iter().map(|_| None).collect(),
+            dims,
+        }
+    }
+
+    pub(crate) fn of_allocation(graph: &Graph, ptr: Value, allocation: &Allocation) -> Memory {
+        Memory {
+            ptr,
+            dims: graph.node(allocation.node).dims.clone(),
+            extents: allocation.extents.clone(),
+            blocks: allocation.blocks.clone(),
+        }
+    }
+
+    /// Lays out the vectorised dimension last, `lanes` elements of it, so that one access takes all
+    /// lanes. Only for memory made inside the vectorised loop.
+    pub(crate) fn with_lanes(mut self, dim: DimId, lanes: u32) -> Memory {
+        if let Some(at) = self.dims.iter().position(|d| *d == dim) {
+            let block = self.blocks.remove(at);
+            self.dims.remove(at);
+            self.extents.remove(at);
+            self.dims.push(dim);
+            self.extents.push(Expr::constant(i64::from(lanes)));
+            self.blocks.push(block);
+        }
+        self
+    }
+
+    /// Elements held, where that is a constant.
+    pub(crate) fn constant_elements(&self) -> Option<i64> {
+        self.extents.iter().try_fold(1i64, |product, extent| {
+            product.checked_mul(extent.as_const()?)
+        })
+    }
+}
+
+impl Lowering<'_> {
+    /// Makes the private memory that lives in a scope.
+    pub(crate) fn declare_private(&mut self, scope: Option<TreeRef>) -> Result<(), LowerError> {
+        let Some(nodes) = self.scopes.get(&scope).cloned() else {
+            return Ok(());
+        };
+        for node in nodes {
+            let allocation = self.allocations[&node].clone();
+            // The pointer is filled in below, once the size is known.
+            let mut memory = Memory::of_allocation(self.graph, Value(0), &allocation);
+            if let Some((dim, lanes)) = self.vector {
+                memory = memory.with_lanes(dim, lanes);
+            }
+            let count = memory.constant_elements().unwrap_or(1).max(1);
+            let name = self.graph.node_name(node);
+            memory.ptr = self.builder.alloc(
+                Space::Private,
+                Type::Scalar(allocation.dtype),
+                count as u64,
+                &name,
+            );
+            self.memory.insert(node, memory);
+        }
+        Ok(())
+    }
+
+    /// The flat index of an element, in elements from the start of the memory.
+    pub(crate) fn address(&mut self, memory: &Memory, at: &Env) -> Result<Place, LowerError> {
+        let mut flat = Place::ZERO;
+        for ((dim, extent), block) in memory.dims.iter().zip(&memory.extents).zip(&memory.blocks) {
+            let index = self.place(&index_along(self.graph, *dim, at)?)?;
+            let local = match block.and_then(|block| self.blocks.get(&block).copied()) {
+                Some(start) => self.sub_places(index, start),
+                None => index,
+            };
+            let extent = self.place(extent)?;
+            flat = self.mul_places(flat, extent);
+            flat = self.add_places(flat, local);
+        }
+        Ok(flat)
+    }
+
+    fn lanes_of(&self, memory: &Memory, at: &Env) -> Result<Lanes, LowerError> {
+        let Some((vector, _)) = self.vector else {
+            return Ok(Lanes::Uniform);
+        };
+        let symbol = self.graph.dim(vector).index;
+        let last = memory.dims.len().wrapping_sub(1);
+        let mut lanes = Lanes::Uniform;
+        for (position, dim) in memory.dims.iter().enumerate() {
+            let index = index_along(self.graph, *dim, at)?;
+            if !index.contains(symbol) {
+                continue;
+            }
+            let step = affine(&index, &[symbol])
+                .and_then(|form| form.coefficients.get(&symbol)?.as_const());
+            if position != last || step != Some(1) {
+                return Ok(Lanes::Scattered);
+            }
+            lanes = Lanes::Contiguous;
+        }
+        Ok(lanes)
+    }
+
+    /// Reads an element, or one for each lane.
+    pub(crate) fn load(&mut self, memory: &Memory, at: &Env) -> Result<Value, LowerError> {
+        match (self.lanes_of(memory, at)?, self.vector) {
+            (Lanes::Contiguous, Some((_, lanes))) => {
+                let flat = self.address(memory, at)?;
+                let flat = self.place_value(flat);
+                Ok(self.builder.load_vector(memory.ptr, flat, lanes))
+            }
+            (Lanes::Scattered, Some(_)) => {
+                let memory = memory.clone();
+                self.lane_by_lane(&mut |lowering| lowering.load(&memory, at))
+            }
+            _ => {
+                let flat = self.address(memory, at)?;
+                let flat = self.place_value(flat);
+                Ok(self.builder.load(memory.ptr, flat))
+            }
+        }
+    }
+
+    /// Writes an element, or one for each lane.
+    pub(crate) fn store(
+        &mut self,
+        memory: &Memory,
+        at: &Env,
+        value: Value,
+    ) -> Result<(), LowerError> {
+        match (self.lanes_of(memory, at)?, self.vector) {
+            (Lanes::Contiguous, Some(_)) => {
+                let value = self.widened(value);
+                let flat = self.address(memory, at)?;
+                let flat = self.place_value(flat);
+                self.builder.store(memory.ptr, flat, value);
+            }
+            (Lanes::Scattered, Some((dim, lanes))) => {
+                let value = self.widened(value);
+                for lane in 0..lanes {
+                    let element = self.builder.extract(value, lane);
+                    self.in_lane(dim, lane, &mut |lowering| {
+                        lowering.store(memory, at, element)
+                    })?;
+                }
+            }
+            _ => {
+                let flat = self.address(memory, at)?;
+                let flat = self.place_value(flat);
+                self.builder.store(memory.ptr, flat, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// A value for each lane: a scalar is put into all of them.
+    pub(crate) fn widened(&mut self, value: Value) -> Value {
+        match self.vector {
+            Some((_, lanes)) if self.builder.ty(value).lanes() == 1 => {
+                self.builder.splat(value, lanes)
+            }
+            _ => value,
+        }
+    }
+
+    /// Runs `body` for one lane, as scalar code.
+    pub(crate) fn in_lane<T>(
+        &mut self,
+        dim: DimId,
+        lane: u32,
+        body: &mut dyn FnMut(&mut Self) -> Result<T, LowerError>,
+    ) -> Result<T, LowerError> {
+        let at = dim.0 as usize;
+        let (index, vector) = (self.index[at], self.vector);
+        self.index[at] = index.map(|place| place.shifted(i64::from(lane)));
+        self.vector = None;
+        let result = body(self);
+        self.index[at] = index;
+        self.vector = vector;
+        result
+    }
+
+    /// A vector whose lanes are computed one by one.
+    pub(crate) fn lane_by_lane(
+        &mut self,
+        body: &mut dyn FnMut(&mut Self) -> Result<Value, LowerError>,
+    ) -> Result<Value, LowerError> {
+        let Some((dim, lanes)) = self.vector else {
+            return body(self);
+        };
+        let values: Result<Vec<Value>, LowerError> = (0..lanes)
+            .map(|lane| self.in_lane(dim, lane, body))
+            .collect();
+        Ok(self.builder.build(&values?))
+    }
+}
+
+/// The index along a dimension.
+pub(crate) fn index_along(graph: &Graph, dim: DimId, at: &Env) -> Result<Expr, LowerError> {
+    at.get(&dim).cloned().ok_or_else(|| {
+        LowerError::Symbolic(format!(
+            "no index along `{}` where it is needed",
+            graph.dim(dim).name
+        ))
+    })
+}

@@ -1,0 +1,297 @@
+//! Loops: full rounds, shorter last rounds, written-out rounds and vector lanes.
+
+use crate::error::LowerError;
+use crate::index::Place;
+use crate::program::Lowering;
+use loopwright_graph::{DimId, NodeOp};
+use loopwright_kernel::{LoopKind, Value};
+use loopwright_looptree::{Annotation, LoopSpec, TreeNode, TreeRef};
+
+/// How many elements a loop covers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Extent {
+    /// So many.
+    Const(i64),
+    /// A value.
+    Dynamic(Value),
+}
+
+/// A loop with more rounds than this is not written out: the code would outgrow the instruction
+/// cache long before the loop's overhead mattered.
+const MAX_UNROLL: i64 = 64;
+
+/// Lanes of the widest vector made; more elements than this stay a loop.
+const MAX_LANES: i64 = 64;
+
+type Body<'b, 'a> = &'b mut dyn FnMut(&mut Lowering<'a>) -> Result<(), LowerError>;
+
+impl<'a> Lowering<'a> {
+    /// What runs inside a loop, or the whole program.
+    pub(crate) fn block(&mut self, scope: Option<TreeRef>) -> Result<(), LowerError> {
+        self.declare_private(scope)?;
+        let children = match scope {
+            Some(place) => self.tree.children(place).to_vec(),
+            None => self.tree.roots().to_vec(),
+        };
+        for child in children {
+            match self.tree.node(child).clone() {
+                TreeNode::Leaf(node) => self.leaf(node)?,
+                TreeNode::Loop { spec, .. } => {
+                    let folds = self.folds.get(&child).cloned().unwrap_or_default();
+                    for node in &folds {
+                        self.begin_fold(child, *node)?;
+                    }
+                    self.run_loop(child, spec, &mut |lowering| lowering.block(Some(child)))?;
+                    for node in &folds {
+                        self.end_fold(child, *node)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs `body` once for every round of a loop of the tree.
+    pub(crate) fn run_loop(
+        &mut self,
+        place: TreeRef,
+        spec: LoopSpec,
+        body: Body<'_, 'a>,
+    ) -> Result<(), LowerError> {
+        let dim = spec.dim.0 as usize;
+        let (index, extent) = (self.index[dim], self.extent[dim]);
+        let block = self.blocks.get(&place).copied();
+        let start = index.unwrap_or(Place::ZERO);
+        let covered = match extent {
+            Some(extent) => extent,
+            None => self.size_extent(spec.dim)?,
+        };
+        let result = match covered {
+            Extent::Const(count) => self.constant_loop(place, spec, start, count, body),
+            Extent::Dynamic(count) => self.dynamic_loop(place, spec, start, count, body),
+        };
+        self.index[dim] = index;
+        self.extent[dim] = extent;
+        match block {
+            Some(block) => self.blocks.insert(place, block),
+            None => self.blocks.remove(&place),
+        };
+        result
+    }
+
+    fn size_extent(&mut self, dim: DimId) -> Result<Extent, LowerError> {
+        let size = self.graph.dim(dim).size.clone();
+        Ok(match size.as_const() {
+            Some(size) => Extent::Const(size),
+            None => Extent::Dynamic(self.expr_value(&size)?),
+        })
+    }
+
+    /// One round: the loop stands at `at` and its inner loops cover `extent`.
+    fn round(
+        &mut self,
+        place: TreeRef,
+        spec: LoopSpec,
+        at: Place,
+        extent: Extent,
+        body: Body<'_, 'a>,
+    ) -> Result<(), LowerError> {
+        let dim = spec.dim.0 as usize;
+        self.index[dim] = Some(at);
+        self.extent[dim] = Some(extent);
+        self.blocks.insert(place, at);
+        body(self)
+    }
+
+    fn constant_loop(
+        &mut self,
+        place: TreeRef,
+        spec: LoopSpec,
+        start: Place,
+        count: i64,
+        body: Body<'_, 'a>,
+    ) -> Result<(), LowerError> {
+        let step = spec.step;
+        let (full, tail) = (count.max(0) / step, count.max(0) % step);
+        if spec.annotation == Annotation::Vectorize && step == 1 && self.can_vectorize(place, spec)
+        {
+            if count <= MAX_LANES {
+                return self.vector_rounds(place, spec, start, count, body);
+            }
+        } else if spec.annotation == Annotation::Unroll && full <= MAX_UNROLL {
+            for round in 0..full {
+                let at = start.shifted(round * step);
+                self.round(place, spec, at, Extent::Const(step), body)?;
+            }
+            if tail > 0 {
+                let at = start.shifted(full * step);
+                self.round(place, spec, at, Extent::Const(tail), body)?;
+            }
+            return Ok(());
+        }
+        if tail > 0 && full > 0 && !self.wants_constant_blocks(place, spec.dim) {
+            let count = self.builder.const_i64(count);
+            return self.dynamic_loop(place, spec, start, count, body);
+        }
+        if full == 1 {
+            self.round(place, spec, start, Extent::Const(step), body)?;
+        } else if full > 1 {
+            let first = self.place_value(start);
+            let end = self.place_value(start.shifted(full * step));
+            self.counted(place, spec, (first, end), Extent::Const(step), body)?;
+        }
+        if tail > 0 {
+            let at = start.shifted(full * step);
+            self.round(place, spec, at, Extent::Const(tail), body)?;
+        }
+        Ok(())
+    }
+
+    fn dynamic_loop(
+        &mut self,
+        place: TreeRef,
+        spec: LoopSpec,
+        start: Place,
+        count: Value,
+        body: Body<'_, 'a>,
+    ) -> Result<(), LowerError> {
+        let first = self.place_value(start);
+        let end = self.builder.add_i64(first, count);
+        if spec.step == 1 {
+            return self.counted(place, spec, (first, end), Extent::Const(1), body);
+        }
+        let step = self.builder.const_i64(spec.step);
+        if !self.wants_constant_blocks(place, spec.dim) {
+            let kind = self.loop_kind(place, spec);
+            let name = self.graph.dim(spec.dim).name.clone();
+            let at = self.builder.begin_for(first, end, step, kind, &name);
+            let left = self.builder.sub_i64(end, at);
+            let extent = self.builder.min_i64(left, step);
+            let result = self.round(place, spec, Place::value(at), Extent::Dynamic(extent), body);
+            self.builder.end_block();
+            return result;
+        }
+        let tail = self.builder.mod_i64(count, step);
+        let full_end = self.builder.sub_i64(end, tail);
+        self.counted(
+            place,
+            spec,
+            (first, full_end),
+            Extent::Const(spec.step),
+            body,
+        )?;
+        let zero = self.builder.const_i64(0);
+        let some = self.builder.lt_i64(zero, tail);
+        self.builder.begin_if(some);
+        let at = self.place_of(full_end);
+        let result = self.round(place, spec, at, Extent::Dynamic(tail), body);
+        self.builder.end_block();
+        result
+    }
+
+    fn counted(
+        &mut self,
+        place: TreeRef,
+        spec: LoopSpec,
+        (first, end): (Value, Value),
+        extent: Extent,
+        body: Body<'_, 'a>,
+    ) -> Result<(), LowerError> {
+        let step = self.builder.const_i64(spec.step);
+        let kind = self.loop_kind(place, spec);
+        let name = self.graph.dim(spec.dim).name.clone();
+        let at = self.builder.begin_for(first, end, step, kind, &name);
+        let result = self.round(place, spec, Place::value(at), extent, body);
+        self.builder.end_block();
+        result
+    }
+
+    /// Rounds in the lanes of vectors; what is left over takes narrower ones.
+    fn vector_rounds(
+        &mut self,
+        place: TreeRef,
+        spec: LoopSpec,
+        start: Place,
+        count: i64,
+        body: Body<'_, 'a>,
+    ) -> Result<(), LowerError> {
+        let mut done = 0;
+        while done < count {
+            let lanes = 1 << (count - done).ilog2();
+            self.vector = (lanes > 1).then_some((spec.dim, lanes as u32));
+            let at = start.shifted(done);
+            let result = self.round(place, spec, at, Extent::Const(1), body);
+            self.vector = None;
+            result?;
+            done += lanes;
+        }
+        Ok(())
+    }
+
+    /// Whether a loop's rounds can lie in vector lanes: they are independent, nothing inside is
+    /// vectorised already, and everything computed inside has a vector form.
+    fn can_vectorize(&self, place: TreeRef, spec: LoopSpec) -> bool {
+        self.vector.is_none()
+            && self.tree.trivially_parallel(self.graph, place)
+            && self.tree.leaves(place).iter().all(|leaf| {
+                let parts = self.graph.node(*leaf);
+                let form = matches!(
+                    parts.op,
+                    NodeOp::Map(_)
+                        | NodeOp::Cast
+                        | NodeOp::Bitcast
+                        | NodeOp::View(_)
+                        | NodeOp::Index(_)
+                        | NodeOp::Reduce { .. }
+                );
+                form && parts.dims.contains(&spec.dim)
+            })
+    }
+
+    fn loop_kind(&self, place: TreeRef, spec: LoopSpec) -> LoopKind {
+        let independent = self.tree.trivially_parallel(self.graph, place);
+        match spec.annotation {
+            Annotation::Serial | Annotation::Unroll => LoopKind::Serial,
+            Annotation::Vectorize if independent => LoopKind::Vectorize,
+            // Sorting uses scratch rows that threads would share.
+            Annotation::Parallel if independent && !self.has_rows(place) => LoopKind::Parallel,
+            Annotation::Vectorize | Annotation::Parallel => LoopKind::Serial,
+        }
+    }
+
+    /// Whether some inner loop over the same dimension must know how much it covers.
+    fn wants_constant_blocks(&self, place: TreeRef, dim: DimId) -> bool {
+        self.tree.children(place).iter().any(|child| {
+            let here = self.tree.spec(*child).is_some_and(|spec| {
+                spec.dim == dim
+                    && matches!(spec.annotation, Annotation::Unroll | Annotation::Vectorize)
+            });
+            here || self.wants_constant_blocks(*child, dim)
+        })
+    }
+
+    /// Runs `body` for every element of `dims`, outermost first, for work inside a single leaf.
+    pub(crate) fn whole_nest(
+        &mut self,
+        dims: &[DimId],
+        body: Body<'_, 'a>,
+    ) -> Result<(), LowerError> {
+        let Some((dim, rest)) = dims.split_first() else {
+            return body(self);
+        };
+        let at = dim.0 as usize;
+        let saved = self.index[at];
+        let size = self.graph.dim(*dim).size.clone();
+        let end = self.expr_value(&size)?;
+        let (zero, one) = (self.builder.const_i64(0), self.builder.const_i64(1));
+        let name = self.graph.dim(*dim).name.clone();
+        let var = self
+            .builder
+            .begin_for(zero, end, one, LoopKind::Serial, &name);
+        self.index[at] = Some(Place::value(var));
+        let result = self.whole_nest(rest, body);
+        self.builder.end_block();
+        self.index[at] = saved;
+        result
+    }
+}

@@ -1,0 +1,257 @@
+//! From a scheduled graph to a module with one kernel.
+
+use crate::error::LowerError;
+use crate::fold::Fold;
+use crate::index::Place;
+use crate::memory::Memory;
+use crate::nest::Extent;
+use crate::row::SortRows;
+use loopwright_graph::{Graph, NodeId, NodeOp};
+use loopwright_kernel::{Access, Builder, FunctionKind, Module, Space, Value};
+use loopwright_looptree::{
+    Allocation, LoopTree, Schedule, Storage, TreeRef, allocations, is_given,
+};
+use loopwright_ops::DType;
+use loopwright_symbolic::{Bounds, Expr, Symbol};
+use rustc_hash::FxHashMap;
+
+/// What a kernel's parameter is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum KernelParam {
+    /// An input or a state.
+    Parameter(NodeId),
+    /// An array of constants.
+    Constant(NodeId),
+    /// An output, by its number.
+    Output(u32),
+    /// Scratch memory, by its number.
+    Scratch(u32),
+    /// A size.
+    Size(Symbol),
+}
+
+/// Memory that a kernel needs while it runs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scratch {
+    /// What it holds, for people.
+    pub name: String,
+    /// Its elements' dtype.
+    pub dtype: DType,
+    /// How many, over size symbols.
+    pub elements: Expr,
+}
+
+/// A lowered program.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Lowered {
+    /// One kernel, the first function.
+    pub module: Module,
+    /// What its parameters are, in order.
+    pub params: Vec<KernelParam>,
+    /// Scratch memory, by number.
+    pub scratch: Vec<Scratch>,
+    /// The tree it was made from.
+    pub tree: LoopTree,
+}
+
+/// Lowers a graph whose results are stores (see [`Graph::with_stores`]) under a schedule to a kernel
+/// of that name. No pass has run on the result yet.
+pub fn lower(graph: &Graph, schedule: &Schedule, name: &str) -> Result<Lowered, LowerError> {
+    let tree = LoopTree::new(graph, schedule)?;
+    let allocations = allocations(graph, schedule, &tree)?;
+    let mut lowering = Lowering::new(graph, schedule, tree, allocations, name)?;
+    lowering.declare_params()?;
+    lowering.block(None)?;
+    let Lowering {
+        builder,
+        params,
+        scratch,
+        tree,
+        ..
+    } = lowering;
+    let module = Module {
+        structs: Vec::new(),
+        functions: vec![builder.finish()],
+    };
+    Ok(Lowered {
+        module,
+        params,
+        scratch,
+        tree,
+    })
+}
+
+pub(crate) struct Lowering<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) tree: LoopTree,
+    pub(crate) builder: Builder,
+    pub(crate) bounds: Bounds,
+    pub(crate) scheduled: Vec<bool>,
+    pub(crate) allocations: FxHashMap<NodeId, Allocation>,
+    /// Allocations by the loop they live in.
+    pub(crate) scopes: FxHashMap<Option<TreeRef>, Vec<NodeId>>,
+    /// Steps whose running values are set before a loop.
+    pub(crate) folds: FxHashMap<TreeRef, Vec<NodeId>>,
+    pub(crate) params: Vec<KernelParam>,
+    pub(crate) scratch: Vec<Scratch>,
+    /// The memory of given nodes and of steps that are being computed.
+    pub(crate) memory: FxHashMap<NodeId, Memory>,
+    pub(crate) running: FxHashMap<NodeId, Fold>,
+    pub(crate) sort_rows: FxHashMap<NodeId, SortRows>,
+    pub(crate) sizes: FxHashMap<Symbol, Value>,
+    /// Values that stand in index expressions for what is only known when the kernel runs.
+    pub(crate) dynamic: Vec<Value>,
+    /// By dimension: where its loops are.
+    pub(crate) index: Vec<Option<Place>>,
+    /// By dimension: how much its inner loops cover.
+    pub(crate) extent: Vec<Option<Extent>>,
+    /// Where each open loop is.
+    pub(crate) blocks: FxHashMap<TreeRef, Place>,
+    /// The dimension whose elements lie in the lanes of vectors, and how many.
+    pub(crate) vector: Option<(loopwright_graph::DimId, u32)>,
+}
+
+/// Symbols from here on stand for values of [`Lowering::dynamic`].
+const DYNAMIC: u32 = 1 << 29;
+
+impl<'a> Lowering<'a> {
+    fn new(
+        graph: &'a Graph,
+        schedule: &Schedule,
+        tree: LoopTree,
+        allocations: FxHashMap<NodeId, Allocation>,
+        name: &str,
+    ) -> Result<Lowering<'a>, LowerError> {
+        let mut scheduled = vec![false; graph.node_ids().count()];
+        let mut scopes: FxHashMap<_, Vec<NodeId>> = FxHashMap::default();
+        let mut folds: FxHashMap<_, Vec<NodeId>> = FxHashMap::default();
+        let leaves = tree.leaf_places();
+        for step in &schedule.steps {
+            let node = step.node;
+            scheduled[node.0 as usize] = true;
+            let allocation = &allocations[&node];
+            if allocation.storage == Storage::Private {
+                scopes.entry(allocation.scope).or_default().push(node);
+            }
+            let leaf = leaves[&node];
+            if let Some(fold) = loopwright_looptree::accumulator(graph, &tree, leaf, node)? {
+                folds.entry(fold.around).or_default().push(node);
+            }
+        }
+        Ok(Lowering {
+            graph,
+            tree,
+            builder: Builder::new(name, FunctionKind::Kernel { group: None }),
+            bounds: graph.bounds(),
+            scheduled,
+            allocations,
+            scopes,
+            folds,
+            params: Vec::new(),
+            scratch: Vec::new(),
+            memory: FxHashMap::default(),
+            running: FxHashMap::default(),
+            sort_rows: FxHashMap::default(),
+            sizes: FxHashMap::default(),
+            dynamic: Vec::new(),
+            index: vec![None; graph.dims().len()],
+            extent: vec![None; graph.dims().len()],
+            blocks: FxHashMap::default(),
+            vector: None,
+        })
+    }
+
+    /// Declares inputs, states, constants, outputs, scratch memory and sizes, in this order.
+    fn declare_params(&mut self) -> Result<(), LowerError> {
+        let graph = self.graph;
+        let mut whole: Vec<(NodeId, Value)> = Vec::new();
+        let constants = graph.node_ids().filter(|node| {
+            matches!(graph.node(*node).op, NodeOp::Constant(_)) && is_given(graph, *node)
+        });
+        for node in graph.parameters().chain(constants.collect::<Vec<_>>()) {
+            let updated = graph.updates().iter().any(|update| update.state == node);
+            let access = if updated {
+                Access::ReadWrite
+            } else {
+                Access::Read
+            };
+            let constant = matches!(graph.node(node).op, NodeOp::Constant(_));
+            let ptr = self.declare(graph.node(node).dtype, &graph.node_name(node), access);
+            self.params.push(if constant {
+                KernelParam::Constant(node)
+            } else {
+                KernelParam::Parameter(node)
+            });
+            whole.push((node, ptr));
+        }
+        for (at, output) in graph.outputs().iter().enumerate() {
+            let dtype = graph.node(output.node).dtype;
+            let ptr = self.declare(dtype, &output.name, Access::ReadWrite);
+            self.params.push(KernelParam::Output(at as u32));
+            whole.push((output.node, ptr));
+        }
+        let mut scratched: Vec<NodeId> = self
+            .allocations
+            .values()
+            .filter(|allocation| allocation.storage == Storage::Scratch)
+            .map(|allocation| allocation.node)
+            .collect();
+        scratched.sort();
+        for node in scratched {
+            let allocation = self.allocations[&node].clone();
+            let ptr = self.new_scratch(
+                format!("{}_memory", graph.node_name(node)),
+                allocation.dtype,
+                allocation.elements()?,
+            );
+            let memory = Memory::of_allocation(graph, ptr, &allocation);
+            self.memory.insert(node, memory);
+        }
+        self.declare_fold_scratch()?;
+        self.declare_row_scratch()?;
+        for (symbol, name, _) in graph.sizes() {
+            let value = self.builder.param_scalar(DType::I64, name);
+            self.params.push(KernelParam::Size(symbol));
+            self.sizes.insert(symbol, value);
+        }
+        for (node, ptr) in whole {
+            self.memory.insert(node, Memory::whole(graph, ptr, node));
+        }
+        for update in graph.updates() {
+            let state = self.memory[&update.state].ptr;
+            let memory = Memory::whole(graph, state, update.value);
+            self.memory.insert(update.value, memory);
+        }
+        Ok(())
+    }
+
+    fn declare(&mut self, dtype: DType, name: &str, access: Access) -> Value {
+        self.builder
+            .param_ptr(dtype, Space::Global, name, access, true)
+    }
+
+    /// A parameter for scratch memory; only while parameters are declared.
+    pub(crate) fn new_scratch(&mut self, name: String, dtype: DType, elements: Expr) -> Value {
+        let ptr = self.declare(dtype, &name, Access::ReadWrite);
+        self.params
+            .push(KernelParam::Scratch(self.scratch.len() as u32));
+        self.scratch.push(Scratch {
+            name,
+            dtype,
+            elements,
+        });
+        ptr
+    }
+
+    /// A symbol that stands for a value in index expressions.
+    pub(crate) fn dynamic_symbol(&mut self, value: Value) -> Symbol {
+        self.dynamic.push(value);
+        Symbol(DYNAMIC + self.dynamic.len() as u32 - 1)
+    }
+
+    /// The value a symbol stands for, if it stands for one.
+    pub(crate) fn dynamic_value(&self, symbol: Symbol) -> Option<Value> {
+        let at = symbol.0.checked_sub(DYNAMIC)?;
+        self.dynamic.get(at as usize).copied()
+    }
+}
