@@ -5,6 +5,7 @@
 
 mod dependencies;
 mod error;
+mod instructions;
 mod process;
 mod python;
 mod smoke;
@@ -53,6 +54,23 @@ fn dispatch(arguments: &[String]) -> Result<ExitCode, Error> {
             }
             test::run(&Workspace::find()?, &test::Options::parse(rest)?)
         }
+        Some((task, rest)) if task == "instructions" => {
+            let bless = match rest {
+                [] => false,
+                [flag] if flag == "--bless" => true,
+                _ => {
+                    return Err(Error::Usage(
+                        "`instructions` takes only `--bless`".to_owned(),
+                    ));
+                }
+            };
+            let mut notes = test::Notes::default();
+            let result = instructions::check(&Workspace::find()?, &mut notes, bless);
+            for line in &notes.lines {
+                println!("{line}");
+            }
+            result.map(|()| ExitCode::SUCCESS)
+        }
         Some((task, _)) if is_help(task) => {
             print_help();
             Ok(ExitCode::SUCCESS)
@@ -71,6 +89,9 @@ fn print_help() {
     for step in test::STEPS {
         text.push_str(&format!("          {:<10} {}\n", step.name, step.about));
     }
+    text.push_str(
+        "\n  cargo xtask instructions [--bless]\n        Counts the instructions that compiling takes; --bless tracks the new counts.\n",
+    );
     text.push_str("\n  cargo xtask help\n        Prints this.\n");
     // A reader that has seen enough (`| head`) closes the pipe; that is no error.
     let _ = std::io::stdout().write_all(text.as_bytes());

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::summary::{self, Finished, Verdict};
 use crate::tools::{self, Missing};
 use crate::workspace::Workspace;
-use crate::{dependencies, process, python, smoke};
+use crate::{dependencies, instructions, process, python, smoke};
 
 /// What a step has to say beside how it went. The runner owns them, so that a step that fails keeps its skips.
 #[derive(Debug, Default)]
@@ -103,6 +103,11 @@ pub(crate) const STEPS: &[Step] = &[
         name: "smoke",
         about: "every example program runs on the interpreter and on cc",
         run: |workspace, _, notes| smoke::run_examples(workspace, notes),
+    },
+    Step {
+        name: "instructions",
+        about: "compiling takes no more instructions than the tracked counts",
+        run: |workspace, _, notes| instructions::check(workspace, notes, false),
     },
 ];
 

@@ -61,6 +61,21 @@ pub(crate) fn c_compiler(workspace: &Workspace) -> Result<(), Missing> {
     }
 }
 
+/// valgrind, which counts instructions.
+pub(crate) fn valgrind(workspace: &Workspace) -> Result<(), Missing> {
+    let present = || process::succeeds(Command::new("valgrind").arg("--version"));
+    if present() {
+        return Ok(());
+    }
+    debian_packages(workspace, &["valgrind"])
+        .map_err(|why| Missing(format!("no valgrind: {why}")))?;
+    if present() {
+        Ok(())
+    } else {
+        Err(Missing("no valgrind, even with its package".to_owned()))
+    }
+}
+
 /// Installs Debian packages, where this is a Debian system and the user may.
 pub(crate) fn debian_packages(workspace: &Workspace, packages: &[&str]) -> Result<(), String> {
     let names = packages.join(" ");

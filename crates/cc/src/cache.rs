@@ -55,7 +55,10 @@ pub(crate) fn open(cache: &Path) -> Result<PathBuf, BackendError> {
 #[cfg(unix)]
 fn create_private(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
 }
 
 #[cfg(not(unix))]
@@ -73,7 +76,10 @@ fn check_private(directory: &Path) -> Result<(), BackendError> {
     let reason = if !data.is_dir() {
         "it is not a directory".to_owned()
     } else if data.uid() != own {
-        format!("it belongs to user {}, not to {own}, and code from it would be run", data.uid())
+        format!(
+            "it belongs to user {}, not to {own}, and code from it would be run",
+            data.uid()
+        )
     } else if mode & 0o022 != 0 {
         format!(
             "others may write to it (mode {:o}), and code from it would be run; chmod go-w it",
@@ -129,7 +135,10 @@ pub(crate) fn insert(
         fs::read(&built.library).map_err(|error| file_error("read", &built.library, &error))?;
     let source =
         fs::read(&built.source).map_err(|error| file_error("read", &built.source, &error))?;
-    let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let created = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs();
     let mut meta = format!("{MAGIC}\ncreated {created}\n");
     meta.push_str(&format!("checksum {}\n", blake3::hash(&bytes).to_hex()));
     for kernel in kernels {
@@ -194,9 +203,10 @@ pub fn cache_entries(cache: &Path) -> Result<Vec<CacheEntry>, BackendError> {
         let Some(bytes) = read_if_there(&file)? else {
             continue;
         };
-        let (Some(meta), Some(key)) =
-            (Meta::parse(&bytes), file.file_stem().and_then(|stem| stem.to_str()))
-        else {
+        let (Some(meta), Some(key)) = (
+            Meta::parse(&bytes),
+            file.file_stem().and_then(|stem| stem.to_str()),
+        ) else {
             continue;
         };
         let size = |extension: &str| {
@@ -220,7 +230,9 @@ pub fn clear_cache(cache: &Path) -> Result<Cleared, BackendError> {
     for file in files(&directory)? {
         let extension = file.extension().and_then(|extension| extension.to_str());
         let own = matches!(extension, Some("c" | "so" | "meta"))
-            || file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".new-"));
+            || file
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with(".new-"));
         if !own {
             continue;
         }
@@ -246,7 +258,9 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, BackendError> {
     };
     listing
         .map(|entry| {
-            entry.map(|entry| entry.path()).map_err(|error| file_error("list", directory, &error))
+            entry
+                .map(|entry| entry.path())
+                .map_err(|error| file_error("list", directory, &error))
         })
         .collect()
 }

@@ -45,10 +45,22 @@ pub fn compile_source_command(
 
 fn flags(compiler: &Compiler, settings: &Settings, strict: bool, math: &[&str]) -> Vec<String> {
     let mut flags = vec![format!("-O{}", settings.optimisation)];
-    flags.extend(compiler.native.iter().chain(FLAGS).map(|&flag| flag.to_owned()));
-    flags.push(format!("-ffp-contract={}", if strict { "off" } else { "fast" }));
+    flags.extend(
+        compiler
+            .native
+            .iter()
+            .chain(FLAGS)
+            .map(|&flag| flag.to_owned()),
+    );
+    flags.push(format!(
+        "-ffp-contract={}",
+        if strict { "off" } else { "fast" }
+    ));
     // The library's functions are called, not folded or replaced by something almost as good.
-    flags.extend(math.iter().map(|function| format!("-fno-builtin-{function}")));
+    flags.extend(
+        math.iter()
+            .map(|function| format!("-fno-builtin-{function}")),
+    );
     flags.extend(settings.flags.iter().cloned());
     flags
 }
@@ -76,7 +88,12 @@ impl<'a> Job<'a> {
         emitted: &Emitted,
         strict: bool,
     ) -> Job<'a> {
-        Job { compiler, settings, strict, math: emitted.math.clone() }
+        Job {
+            compiler,
+            settings,
+            strict,
+            math: emitted.math.clone(),
+        }
     }
 
     /// What the library depends on, as a hash: the source, the compiler, the machine it compiles
@@ -121,7 +138,11 @@ impl<'a> Job<'a> {
         command.env("LC_ALL", "C");
         let failure = match run_limited(command, self.settings.timeout) {
             Ok(finished) if finished.success && library.is_file() => {
-                return Ok(Built { library, source: source_path, _directory: directory });
+                return Ok(Built {
+                    library,
+                    source: source_path,
+                    _directory: directory,
+                });
             }
             Ok(finished) if finished.success => "it made no library".to_owned(),
             Ok(finished) => with_source_line(finished.log, source, &source_path),
@@ -146,7 +167,9 @@ fn with_source_line(mut log: String, source: &str, path: &Path) -> String {
         .filter_map(|line| line.strip_prefix(&prefix))
         .find_map(|rest| rest.split(':').next()?.parse::<usize>().ok());
     if let Some(number) = line
-        && let Some(text) = number.checked_sub(1).and_then(|index| source.lines().nth(index))
+        && let Some(text) = number
+            .checked_sub(1)
+            .and_then(|index| source.lines().nth(index))
     {
         let _ = write!(log, "\nline {number} of the source: {}", text.trim());
     }
@@ -166,17 +189,23 @@ pub(crate) fn run_limited(mut command: Command, limit: Duration) -> Result<Finis
     // Into a file, not a pipe: nobody has to read along, and children that outlive their parent
     // do not keep it open.
     let mut log = tempfile::tempfile().map_err(|error| format!("no temporary file: {error}"))?;
-    let handle =
-        |log: &File| log.try_clone().map_err(|error| format!("no temporary file: {error}"));
-    command.stdin(Stdio::null()).stdout(handle(&log)?).stderr(handle(&log)?);
+    let handle = |log: &File| {
+        log.try_clone()
+            .map_err(|error| format!("no temporary file: {error}"))
+    };
+    command
+        .stdin(Stdio::null())
+        .stdout(handle(&log)?)
+        .stderr(handle(&log)?);
     #[cfg(unix)]
     {
         use std::os::unix::process::CommandExt;
         // A group of its own, so that a compiler's helpers can be ended with it.
         command.process_group(0);
     }
-    let mut child =
-        command.spawn().map_err(|error| format!("{program} does not start: {error}"))?;
+    let mut child = command
+        .spawn()
+        .map_err(|error| format!("{program} does not start: {error}"))?;
     let id = child.id();
     let (send, receive) = mpsc::channel();
     let waiter = std::thread::spawn(move || {
@@ -202,7 +231,10 @@ pub(crate) fn run_limited(mut command: Command, limit: Duration) -> Result<Finis
     if !status.success() && text.trim().is_empty() {
         let _ = write!(text, "{program} ended with {status} and said nothing");
     }
-    Ok(Finished { success: status.success(), log: text })
+    Ok(Finished {
+        success: status.success(),
+        log: text,
+    })
 }
 
 #[cfg(unix)]

@@ -51,8 +51,11 @@ impl CcExecutable {
         cached: bool,
     ) -> Result<CcExecutable, BackendError> {
         let library = open(path)?;
-        let functions: HashMap<&str, &Function> =
-            module.functions.iter().map(|function| (function.name.as_str(), function)).collect();
+        let functions: HashMap<&str, &Function> = module
+            .functions
+            .iter()
+            .map(|function| (function.name.as_str(), function))
+            .collect();
         let mut kernels = HashMap::with_capacity(emitted.kernels.len());
         for kernel in &emitted.kernels {
             // SAFETY: the library was made from text in which this symbol is a function of this
@@ -69,7 +72,14 @@ impl CcExecutable {
                 FunctionKind::Kernel { group } => group.unwrap_or([1; 3]),
                 FunctionKind::Device => [1; 3],
             };
-            kernels.insert(kernel.name.clone(), Kernel { entry, params, group });
+            kernels.insert(
+                kernel.name.clone(),
+                Kernel {
+                    entry,
+                    params,
+                    group,
+                },
+            );
         }
         let threads = usize::try_from(machine::target().threads).unwrap_or(1);
         Ok(CcExecutable {
@@ -125,7 +135,10 @@ fn params(module: &Module, function: &Function) -> Result<Vec<Param>, BackendErr
                     });
                 }
             };
-            Ok(Param { name: info.name.clone(), kind })
+            Ok(Param {
+                name: info.name.clone(),
+                kind,
+            })
         })
         .collect()
 }
@@ -157,7 +170,10 @@ fn field_alignment(module: &Module, ty: &Type) -> usize {
 
 impl Executable for CcExecutable {
     fn run(&self, name: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
-        let wrong = |reason: String| BackendError::Call { kernel: name.to_owned(), reason };
+        let wrong = |reason: String| BackendError::Call {
+            kernel: name.to_owned(),
+            reason,
+        };
         let kernel = self
             .kernels
             .get(name)
@@ -172,7 +188,8 @@ impl Executable for CcExecutable {
         // Every scalar's own eight bytes; not moved once pointers to them are taken.
         let mut scalars = vec![0u64; arguments.len()];
         let mut pointers: Vec<*mut c_void> = Vec::with_capacity(arguments.len());
-        for ((argument, param), word) in arguments.iter_mut().zip(&kernel.params).zip(&mut scalars) {
+        for ((argument, param), word) in arguments.iter_mut().zip(&kernel.params).zip(&mut scalars)
+        {
             let aligned = |address: *const u8, bytes: usize, align: usize| {
                 if bytes > 0 && !address.addr().is_multiple_of(align) {
                     return Err(wrong(format!(
@@ -196,7 +213,13 @@ impl Executable for CcExecutable {
                     *word = u64::from_ne_bytes(bytes);
                     std::ptr::from_mut(word).cast()
                 }
-                (Argument::Read(buffer), ParamKind::Buffer { written: false, align }) => {
+                (
+                    Argument::Read(buffer),
+                    ParamKind::Buffer {
+                        written: false,
+                        align,
+                    },
+                ) => {
                     aligned(buffer.as_ptr(), buffer.len(), *align)?;
                     buffer.as_ptr().cast_mut().cast()
                 }
@@ -205,13 +228,19 @@ impl Executable for CcExecutable {
                     buffer.as_mut_ptr().cast()
                 }
                 (Argument::Read(_), ParamKind::Buffer { written: true, .. }) => {
-                    return Err(wrong(format!("it writes to `{}`, which is read-only", param.name)));
+                    return Err(wrong(format!(
+                        "it writes to `{}`, which is read-only",
+                        param.name
+                    )));
                 }
                 (Argument::Scalar(_), ParamKind::Buffer { .. }) => {
                     return Err(wrong(format!("`{}` is a buffer, not a scalar", param.name)));
                 }
                 (Argument::Read(_) | Argument::Write(_), ParamKind::Scalar(dtype)) => {
-                    return Err(wrong(format!("`{}` is a {dtype}, not a buffer", param.name)));
+                    return Err(wrong(format!(
+                        "`{}` is a {dtype}, not a buffer",
+                        param.name
+                    )));
                 }
             });
         }

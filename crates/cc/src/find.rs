@@ -69,7 +69,10 @@ impl Compiler {
         let mut answer = Err(String::new());
         for native in [native, Vec::new()] {
             let mut command = Command::new(&path);
-            command.args(&arguments).args(&native).args(["-v", "-E", "-x", "c", "/dev/null"]);
+            command
+                .args(&arguments)
+                .args(&native)
+                .args(["-v", "-E", "-x", "c", "/dev/null"]);
             command.env("LC_ALL", "C");
             match run_limited(command, timeout) {
                 Ok(finished) if finished.success => {
@@ -92,13 +95,21 @@ impl Compiler {
                 hash.update(path.as_os_str().as_encoded_bytes());
                 hash.update(log.as_bytes());
                 let identity = hash.finalize().to_hex().to_string();
-                Ok(Compiler { path, arguments, version, native, identity })
+                Ok(Compiler {
+                    path,
+                    arguments,
+                    version,
+                    native,
+                    identity,
+                })
             }
             Err(log) => Err(Unavailable {
                 reason: format!(
                     "the C compiler {} does not work: {}",
                     path.display(),
-                    log.lines().find(|line| !line.trim().is_empty()).unwrap_or("it says nothing")
+                    log.lines()
+                        .find(|line| !line.trim().is_empty())
+                        .unwrap_or("it says nothing")
                 ),
                 help: "set LOOPWRIGHT_CC to a working gcc or clang".to_owned(),
             }),
@@ -127,7 +138,8 @@ fn search(program: &str, path: &OsStr) -> Option<PathBuf> {
 #[cfg(unix)]
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    path.metadata()
+        .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(not(unix))]
@@ -138,7 +150,9 @@ fn is_program(path: &Path) -> bool {
 #[cfg(unix)]
 fn is_world_writable(directory: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    directory.metadata().is_ok_and(|data| data.permissions().mode() & 0o002 != 0)
+    directory
+        .metadata()
+        .is_ok_and(|data| data.permissions().mode() & 0o002 != 0)
 }
 
 #[cfg(not(unix))]
@@ -157,20 +171,26 @@ mod tests {
         let program = directory.path().join("some-cc");
         std::fs::write(&program, "#!/bin/sh\n").expect("a file");
         let mode = |path: &Path, mode| {
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("own file");
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+                .expect("own file");
         };
         let path = directory.path().as_os_str();
         assert_eq!(search("some-cc", path), None, "not executable");
         mode(&program, 0o755);
         assert_eq!(search("some-cc", path).as_ref(), Some(&program));
         mode(directory.path(), 0o777);
-        assert_eq!(search("some-cc", path), None, "everybody may put a compiler there");
+        assert_eq!(
+            search("some-cc", path),
+            None,
+            "everybody may put a compiler there"
+        );
         assert_eq!(search("some-cc", OsStr::new(".")), None);
     }
 
     #[test]
     fn a_missing_compiler_says_what_to_do() {
-        let error = Compiler::find("/nowhere/cc", Duration::from_secs(1)).expect_err("no such file");
+        let error =
+            Compiler::find("/nowhere/cc", Duration::from_secs(1)).expect_err("no such file");
         assert_eq!(
             error.to_string(),
             "the C compiler `/nowhere/cc` was not found; \

@@ -88,11 +88,16 @@ impl Settings {
     /// The settings that the environment's variables make.
     pub fn from_env() -> Settings {
         let variable = |name: &str| {
-            std::env::var(name).ok().map(|value| value.trim().to_owned()).filter(|v| !v.is_empty())
+            std::env::var(name)
+                .ok()
+                .map(|value| value.trim().to_owned())
+                .filter(|v| !v.is_empty())
         };
         let defaults = Settings::default();
         Settings {
-            compiler: variable("LOOPWRIGHT_CC").or_else(|| variable("CC")).unwrap_or_default(),
+            compiler: variable("LOOPWRIGHT_CC")
+                .or_else(|| variable("CC"))
+                .unwrap_or_default(),
             flags: variable("LOOPWRIGHT_CFLAGS")
                 .map(|flags| flags.split_whitespace().map(str::to_owned).collect())
                 .unwrap_or_default(),
@@ -112,7 +117,10 @@ impl CcBackend {
 
     /// The backend with these settings.
     pub fn new(settings: Settings) -> CcBackend {
-        CcBackend { settings, compiler: OnceLock::new() }
+        CcBackend {
+            settings,
+            compiler: OnceLock::new(),
+        }
     }
 
     /// The compiler, found and asked for its version at the first call.
@@ -130,9 +138,10 @@ impl CcBackend {
         emitted: Emitted,
         options: &CompileOptions,
     ) -> Result<CcExecutable, BackendError> {
-        let compiler = self
-            .compiler()
-            .map_err(|why| BackendError::Unavailable { backend: NAME.to_owned(), why })?;
+        let compiler = self.compiler().map_err(|why| BackendError::Unavailable {
+            backend: NAME.to_owned(),
+            why,
+        })?;
         let job = Job::new(compiler, &self.settings, &emitted, options.strict);
         match &options.cache {
             Some(cache) => self.load_cached(module, emitted, &job, cache),
@@ -180,8 +189,17 @@ impl KernelBackend for CcBackend {
         module: &Module,
         options: &CompileOptions,
     ) -> Result<Arc<dyn Executable>, BackendError> {
-        let emitted = emit(module, &C, &EmitOptions { strict: options.strict }).map_err(
-            |EmitError::Unsupported { function, reason, .. }| BackendError::Unsupported {
+        let emitted = emit(
+            module,
+            &C,
+            &EmitOptions {
+                strict: options.strict,
+            },
+        )
+        .map_err(
+            |EmitError::Unsupported {
+                 function, reason, ..
+             }| BackendError::Unsupported {
                 backend: NAME.to_owned(),
                 kernel: function,
                 reason,

@@ -11,8 +11,9 @@ pub(crate) fn target() -> Target {
         Target {
             vector_bytes,
             vector_registers,
-            threads: std::thread::available_parallelism()
-                .map_or(1, |threads| u32::try_from(threads.get()).unwrap_or(u32::MAX)),
+            threads: std::thread::available_parallelism().map_or(1, |threads| {
+                u32::try_from(threads.get()).unwrap_or(u32::MAX)
+            }),
             l1_bytes: cache_bytes(1).unwrap_or(Target::SCALAR.l1_bytes),
             l2_bytes: cache_bytes(2).unwrap_or(Target::SCALAR.l2_bytes),
         }
@@ -48,7 +49,11 @@ fn cache_bytes(level: u32) -> Option<u32> {
                 .map(|text| text.trim().to_owned())
         };
         let matches = read("level")? == level.to_string() && read("type")? != "Instruction";
-        if matches { parse_bytes(&read("size")?) } else { None }
+        if matches {
+            parse_bytes(&read("size")?)
+        } else {
+            None
+        }
     })
 }
 

@@ -76,7 +76,10 @@ unsafe extern "C" fn parallel_for(
                 unsafe { task(environment.address(), begin, stop) };
             };
             // Where no thread can be had, this one does the work.
-            if std::thread::Builder::new().spawn_scoped(scope, run).is_err() {
+            if std::thread::Builder::new()
+                .spawn_scoped(scope, run)
+                .is_err()
+            {
                 run();
             }
         }

@@ -54,8 +54,13 @@ pub trait Dialect {
     fn scalar(&self, dtype: DType, pieces: &mut Pieces) -> &'static str;
 
     /// The type of a vector held so.
-    fn vector(&self, dtype: DType, lanes: u32, shape: Shape, pieces: &mut Pieces)
-    -> Spelled<String>;
+    fn vector(
+        &self,
+        dtype: DType,
+        lanes: u32,
+        shape: Shape,
+        pieces: &mut Pieces,
+    ) -> Spelled<String>;
 
     /// The type of a vector in memory, where only its elements are aligned.
     fn vector_in_memory(&self, dtype: DType, lanes: u32, pieces: &mut Pieces) -> Spelled<String>;
@@ -95,8 +100,14 @@ pub trait Dialect {
     ) -> Spelled<Expr>;
 
     /// A conversion, lane by lane.
-    fn cast(&self, from: DType, to: DType, lanes: u32, value: &Expr, pieces: &mut Pieces)
-    -> Spelled<Expr>;
+    fn cast(
+        &self,
+        from: DType,
+        to: DType,
+        lanes: u32,
+        value: &Expr,
+        pieces: &mut Pieces,
+    ) -> Spelled<Expr>;
 
     /// The same bits as another dtype, lane by lane.
     fn bitcast(

@@ -170,8 +170,22 @@ impl Expr {
         }
     }
 
+    /// What a pointer points at: `*pointer`, or what the pointer is the address of.
+    pub fn pointee(pointer: &Expr) -> Expr {
+        match pointer.text.strip_prefix('&') {
+            Some(text) if pointer.precedence == Precedence::Unary => Expr {
+                reads: pointer.reads,
+                ..Expr::primary(text)
+            },
+            _ => Expr::prefix("*", pointer),
+        }
+    }
+
     /// `base[index]`, not counted as a read: it may be what is written.
     pub fn subscript(base: &Expr, index: &Expr) -> Expr {
+        if index.literal && index.text == "0" && base.text.starts_with('&') {
+            return Expr::pointee(base);
+        }
         let mut text = base.within(Precedence::Primary);
         let _ = write!(text, "[{}]", index.text);
         Expr {
@@ -211,5 +225,11 @@ mod tests {
         );
         assert_eq!(chosen.text, "a < (a + b) * c ? a + b : c");
         assert_eq!(Expr::subscript(&sum, &c).text, "(a + b)[c]");
+        let address = Expr::prefix("&", &a);
+        assert_eq!(Expr::subscript(&address, &c).text, "(&a)[c]");
+        assert_eq!(
+            Expr::subscript(&address, &Expr::primary("0").as_literal()).text,
+            "a"
+        );
     }
 }

@@ -14,10 +14,9 @@ use crate::types::Declarator;
 use crate::uses::Uses;
 use crate::{Linkage, Refusal};
 use loopwright_kernel::{
-    Access, Block, Function, FunctionId, FunctionKind, Inst, LoopKind, Space, Stmt, Type,
-    Value,
+    Access, Block, Function, FunctionId, FunctionKind, Inst, LoopKind, Space, Stmt, Type, Value,
 };
-use loopwright_ops::DType;
+use loopwright_ops::{DType, Scalar};
 use std::fmt::Write;
 
 /// Longer expressions become variables. This keeps lines readable and, since text is copied from
@@ -130,7 +129,10 @@ impl<'a> Writer<'a> {
             let position = param.value.0 as usize;
             self.constant[position] = param.access == Access::Read;
             self.noalias[position] = param.noalias;
-            self.places[position] = Place::Named { name, shape: Shape::Plain };
+            self.places[position] = Place::Named {
+                name,
+                shape: Shape::Plain,
+            };
             params.push(self.parameter(param.value)?);
         }
         if self.own.work_items {
@@ -222,7 +224,10 @@ impl<'a> Writer<'a> {
     }
 
     fn plain_operands(&mut self, values: &[Value]) -> Spelled<Vec<Expr>> {
-        values.iter().map(|&value| self.plain_operand(value)).collect()
+        values
+            .iter()
+            .map(|&value| self.plain_operand(value))
+            .collect()
     }
 
     /// Gives a value a variable and writes its definition.
@@ -232,13 +237,17 @@ impl<'a> Writer<'a> {
         let position = value.0 as usize;
         let declared = match ty {
             Type::Pointer(..) => {
-                self.types.pointer(ty, &name, self.constant[position], false, self.pieces)?
+                self.types
+                    .pointer(ty, &name, self.constant[position], false, self.pieces)?
             }
             _ => self.types.variable(ty, expr.shape, &name, self.pieces)?,
         };
         self.begin();
         let _ = writeln!(self.out, "{declared} = {};", expr.text);
-        self.places[position] = Place::Named { name, shape: expr.shape };
+        self.places[position] = Place::Named {
+            name,
+            shape: expr.shape,
+        };
         Ok(())
     }
 
@@ -293,7 +302,14 @@ impl<'a> Writer<'a> {
                 self.settle()?;
                 self.line(&format!("{};", call.text));
             }
-            Stmt::For { var, start, end, step, kind, body } => {
+            Stmt::For {
+                var,
+                start,
+                end,
+                step,
+                kind,
+                body,
+            } => {
                 self.settle_value(*end)?;
                 self.settle_value(*step)?;
                 let outline = *kind == LoopKind::Parallel
@@ -325,14 +341,21 @@ impl<'a> Writer<'a> {
                     self.line(&format!("while ({}) {{", condition.text));
                     self.indent += 1;
                 } else {
-                    self.line(&format!("if (!{}) break;", condition.within(Precedence::Primary)));
+                    self.line(&format!(
+                        "if (!{}) break;",
+                        condition.within(Precedence::Primary)
+                    ));
                 }
                 self.block(body)?;
                 self.reading.clear();
                 self.indent -= 1;
                 self.line("}");
             }
-            Stmt::If { cond, then, otherwise } => {
+            Stmt::If {
+                cond,
+                then,
+                otherwise,
+            } => {
                 let condition = self.operand(*cond);
                 self.settle()?;
                 self.line(&format!("if ({}) {{", condition.text));
@@ -368,7 +391,12 @@ impl<'a> Writer<'a> {
             Stmt::AsyncCopy { dst, src, count } => self.copy(*dst, *src, *count)?,
             // Copies are done when they start, so there is nothing to wait for.
             Stmt::AsyncWait { .. } => {}
-            Stmt::TileStore { tile, ptr, index, stride } => {
+            Stmt::TileStore {
+                tile,
+                ptr,
+                index,
+                stride,
+            } => {
                 let Type::Tile(ty) = self.function.ty(*tile) else {
                     return Err(mistyped("a tile"));
                 };
@@ -377,7 +405,9 @@ impl<'a> Writer<'a> {
                 let (tile, stride) = (self.operand(*tile), self.operand(*stride));
                 self.settle()?;
                 let text =
-                    self.types.dialect.tile_store(*ty, &tile, &address, &stride, self.pieces)?;
+                    self.types
+                        .dialect
+                        .tile_store(*ty, &tile, &address, &stride, self.pieces)?;
                 self.line(&text);
             }
         }
@@ -399,7 +429,9 @@ impl<'a> Writer<'a> {
         let text = match (self.function.ty(value), self.function.ty(ptr).pointee()) {
             (Type::Vector(dtype, lanes), Some(Type::Scalar(_))) => {
                 let address = Expr::advanced(&pointer, &at);
-                self.types.dialect.store_vector(*dtype, *lanes, &address, &stored, self.pieces)?
+                self.types
+                    .dialect
+                    .store_vector(*dtype, *lanes, &address, &stored, self.pieces)?
             }
             _ => format!("{} = {};", Expr::subscript(&pointer, &at).text, stored.text),
         };
@@ -413,7 +445,9 @@ impl<'a> Writer<'a> {
         let count = self.operand(count);
         self.settle()?;
         let dialect = self.types.dialect;
-        let index = self.names.fresh("element", |word| dialect.is_reserved(word));
+        let index = self
+            .names
+            .fresh("element", |word| dialect.is_reserved(word));
         self.line(&format!(
             "for (int64_t {index} = 0; {index} < {}; {index}++) {}[{index}] = {}[{index}];",
             count.within(Precedence::Additive),
@@ -441,7 +475,10 @@ impl<'a> Writer<'a> {
             self.line(&hint);
         }
         let name = self.name(var);
-        self.places[var.0 as usize] = Place::Named { name: name.clone(), shape: Shape::Plain };
+        self.places[var.0 as usize] = Place::Named {
+            name: name.clone(),
+            shape: Shape::Plain,
+        };
         let increment = increment(&name, &step);
         self.line(&format!(
             "for (int64_t {name} = {}; {name} < {}; {increment}) {{",
@@ -456,7 +493,9 @@ impl<'a> Writer<'a> {
     /// How often a loop with constant bounds runs.
     fn trip_count(&self, range: [Value; 3]) -> Option<u64> {
         let [start, end, step] = range.map(|value| {
-            self.uses.values[value.0 as usize].constant.and_then(|scalar| scalar.as_i64())
+            self.uses.values[value.0 as usize]
+                .constant
+                .and_then(|scalar| scalar.as_i64())
         });
         let (span, step) = (end?.checked_sub(start?)?, step?);
         u64::try_from(span.checked_add(step.checked_sub(1)?)? / step.max(1)).ok()
@@ -514,8 +553,13 @@ impl<'a> Writer<'a> {
         let count = if is(&by, "1") {
             span
         } else {
-            let one = Expr::primary("1");
-            let less = Expr::infix("-", Precedence::Additive, &by, &one);
+            let less = match self.uses.values[step.0 as usize]
+                .constant
+                .and_then(Scalar::as_i64)
+            {
+                Some(step) => Expr::primary((step - 1).to_string()),
+                None => Expr::infix("-", Precedence::Additive, &by, &Expr::primary("1")),
+            };
             let rounded = Expr::infix("+", Precedence::Additive, &span, &less);
             Expr::infix("/", Precedence::Multiplicative, &rounded, &by)
         };
@@ -536,17 +580,30 @@ impl<'a> Writer<'a> {
         let indent = std::mem::replace(&mut self.indent, 1);
         self.inside_parallel = true;
         let name = self.name(var);
-        self.places[var.0 as usize] = Place::Named { name: name.clone(), shape: Shape::Plain };
+        self.places[var.0 as usize] = Place::Named {
+            name: name.clone(),
+            shape: Shape::Plain,
+        };
         if is(&first, "0") && is(&by, "1") {
-            self.line(&format!("for (int64_t {name} = {begin}; {name} < {stop}; {name}++) {{"));
+            self.line(&format!(
+                "for (int64_t {name} = {begin}; {name} < {stop}; {name}++) {{"
+            ));
         } else {
             let step_name = self.names.fresh("iteration", reserved);
             self.line(&format!(
                 "for (int64_t {step_name} = {begin}; {step_name} < {stop}; {step_name}++) {{"
             ));
-            let scaled =
-                Expr::infix("*", Precedence::Multiplicative, &Expr::primary(step_name), &by);
-            let value = Expr::infix("+", Precedence::Additive, &first, &scaled);
+            let scaled = Expr::infix(
+                "*",
+                Precedence::Multiplicative,
+                &Expr::primary(step_name),
+                &by,
+            );
+            let value = if is(&first, "0") {
+                scaled
+            } else {
+                Expr::infix("+", Precedence::Additive, &first, &scaled)
+            };
             self.indent += 1;
             self.line(&format!("int64_t {name} = {};", value.text));
             self.indent -= 1;
@@ -557,12 +614,18 @@ impl<'a> Writer<'a> {
         self.indent = indent;
         let text = std::mem::replace(&mut self.out, out);
 
-        let mut arguments: Vec<String> =
-            names.iter().map(|name| format!("captured->{name}")).collect();
+        let mut arguments: Vec<String> = names
+            .iter()
+            .map(|name| format!("captured->{name}"))
+            .collect();
         arguments.push("begin".to_owned());
         arguments.push("stop".to_owned());
         let outlined = &mut self.outlined;
-        let _ = writeln!(outlined, "// The parallel loop {name} of {}.", self.function.name);
+        let _ = writeln!(
+            outlined,
+            "// The parallel loop {name} of {}.",
+            self.function.name
+        );
         if !names.is_empty() {
             let _ = writeln!(outlined, "struct {function} {{\n{fields}}};\n");
         }
@@ -578,7 +641,10 @@ impl<'a> Writer<'a> {
             dialect.linkage(Linkage::Internal),
         );
         if !names.is_empty() {
-            let _ = writeln!(outlined, "    const struct {function} *captured = environment;");
+            let _ = writeln!(
+                outlined,
+                "    const struct {function} *captured = environment;"
+            );
         }
         let _ = writeln!(outlined, "    {function}({});\n}}\n", arguments.join(", "));
         Ok(())
@@ -607,7 +673,12 @@ impl<'a> Writer<'a> {
                 let call = self.call(*callee, arguments)?;
                 self.effect(value, call)?;
             }
-            Inst::Atomic { op, ptr, index, value: operand } => {
+            Inst::Atomic {
+                op,
+                ptr,
+                index,
+                value: operand,
+            } => {
                 let dtype = self.dtype(*operand)?;
                 let address = Expr::advanced(&self.operand(*ptr), &self.operand(*index));
                 let operand = self.operand(*operand);
@@ -615,19 +686,19 @@ impl<'a> Writer<'a> {
                 let expr = dialect.atomic(*op, dtype, &address, &operand, self.pieces)?;
                 self.effect(value, expr)?;
             }
-            Inst::CompareExchange { ptr, index, expected, value: operand } => {
+            Inst::CompareExchange {
+                ptr,
+                index,
+                expected,
+                value: operand,
+            } => {
                 let dtype = self.dtype(*operand)?;
                 let address = Expr::advanced(&self.operand(*ptr), &self.operand(*index));
                 let expected = self.operand(*expected);
                 let operand = self.operand(*operand);
                 let dialect = self.types.dialect;
-                let expr = dialect.compare_exchange(
-                    dtype,
-                    &address,
-                    &expected,
-                    &operand,
-                    self.pieces,
-                )?;
+                let expr =
+                    dialect.compare_exchange(dtype, &address, &expected, &operand, self.pieces)?;
                 self.effect(value, expr)?;
             }
             // Nothing else has an effect, so what is not used need not be computed.
@@ -675,13 +746,19 @@ impl<'a> Writer<'a> {
                 self.types.dialect.array_alignment()
             );
             self.line(&text);
-            self.places[position] = Place::Named { name, shape: Shape::Plain };
+            self.places[position] = Place::Named {
+                name,
+                shape: Shape::Plain,
+            };
         }
         Ok(())
     }
 
     fn dtype(&self, value: Value) -> Spelled<DType> {
-        self.function.ty(value).dtype().ok_or_else(|| mistyped("a scalar or vector"))
+        self.function
+            .ty(value)
+            .dtype()
+            .ok_or_else(|| mistyped("a scalar or vector"))
     }
 
     /// The text of an instruction without effects.
@@ -727,7 +804,9 @@ impl<'a> Writer<'a> {
                     match (ty, function.ty(*ptr).pointee()) {
                         (Type::Vector(dtype, lanes), Some(Type::Scalar(_))) => {
                             let address = Expr::advanced(&pointer, &index);
-                            dialect.load_vector(*dtype, *lanes, &address, self.pieces)?.reading()
+                            dialect
+                                .load_vector(*dtype, *lanes, &address, self.pieces)?
+                                .reading()
                         }
                         _ => Expr::subscript(&pointer, &index).reading(),
                     }
@@ -746,7 +825,10 @@ impl<'a> Writer<'a> {
                 let pointer = self.operand(*ptr);
                 let member =
                     Expr::primary(format!("{}->{field}", pointer.within(Precedence::Primary)));
-                Expr { reads: pointer.reads, ..Expr::prefix("&", &member) }
+                Expr {
+                    reads: pointer.reads,
+                    ..Expr::prefix("&", &member)
+                }
             }
             Inst::Elements(ptr) => {
                 self.constant[value.0 as usize] = self.constant[ptr.0 as usize];
@@ -791,14 +873,20 @@ impl<'a> Writer<'a> {
                 let tile = tile_type(ty)?;
                 let address = Expr::advanced(&self.operand(*ptr), &self.operand(*index));
                 let stride = self.operand(*stride);
-                dialect.tile_load(tile, &address, &stride, self.pieces)?.reading()
+                dialect
+                    .tile_load(tile, &address, &stride, self.pieces)?
+                    .reading()
             }
             Inst::TileSplat(scalar) => {
                 let tile = tile_type(ty)?;
                 let scalar = self.operand(*scalar);
                 dialect.tile_splat(tile, &scalar, self.pieces)?
             }
-            Inst::TileMma { left, right, accumulator } => {
+            Inst::TileMma {
+                left,
+                right,
+                accumulator,
+            } => {
                 let tiles = [
                     tile_type(function.ty(*left))?,
                     tile_type(function.ty(*right))?,
@@ -821,7 +909,9 @@ fn tile_type(ty: &Type) -> Spelled<loopwright_kernel::TileType> {
 
 /// A module that was not validated.
 fn mistyped(expected: &str) -> Refusal {
-    Refusal(format!("an operand is not {expected}; the module must be validated first"))
+    Refusal(format!(
+        "an operand is not {expected}; the module must be validated first"
+    ))
 }
 
 fn increment(name: &str, step: &Expr) -> String {
@@ -833,5 +923,9 @@ fn increment(name: &str, step: &Expr) -> String {
 }
 
 fn parameters(params: &[String]) -> String {
-    if params.is_empty() { "void".to_owned() } else { params.join(", ") }
+    if params.is_empty() {
+        "void".to_owned()
+    } else {
+        params.join(", ")
+    }
 }

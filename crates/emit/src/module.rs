@@ -51,7 +51,10 @@ pub fn emit(
         .iter()
         .map(|ty| names.fresh(&format!("{}_t", identifier(&ty.name)), |_| false))
         .collect();
-    let types = Declarator { dialect, structs: &structs };
+    let types = Declarator {
+        dialect,
+        structs: &structs,
+    };
 
     // Structs first: they may be named by every function.
     let mut declarations = String::new();
@@ -63,7 +66,11 @@ pub fn emit(
             let declared = types
                 .memory(field_type, &field, false, &mut pieces)
                 .map_err(|refusal| refused(&ty.name, refusal))?;
-            let _ = writeln!(declarations, "    {declared}{};", dialect.field_alignment(field_type));
+            let _ = writeln!(
+                declarations,
+                "    {declared}{};",
+                dialect.field_alignment(field_type)
+            );
         }
         let _ = writeln!(declarations, "}} {name};\n");
     }
@@ -72,14 +79,22 @@ pub fn emit(
         .iter()
         .map(|ty| {
             let mut fields = Names::default();
-            ty.fields.iter().map(|(field, _)| fields.fresh(field, reserved)).collect()
+            ty.fields
+                .iter()
+                .map(|(field, _)| fields.fresh(field, reserved))
+                .collect()
         })
         .collect();
 
     let uses: Vec<Uses> = module
         .functions
         .iter()
-        .map(|function| uses(function, matches!(function.kind, FunctionKind::Kernel { .. })))
+        .map(|function| {
+            uses(
+                function,
+                matches!(function.kind, FunctionKind::Kernel { .. }),
+            )
+        })
         .collect();
     let work_items = callers_of(&uses, |uses| uses.work_items);
     if !dialect.supports_groups() {
@@ -134,7 +149,10 @@ pub fn emit(
                 .map_err(|refusal| refused(&function.name, refusal))?;
             bodies.push_str(&entry);
             bodies.push('\n');
-            kernels.push(EmittedKernel { name: function.name.clone(), symbol });
+            kernels.push(EmittedKernel {
+                name: function.name.clone(),
+                symbol,
+            });
         }
     }
 
@@ -146,7 +164,11 @@ pub fn emit(
     let mut source = String::with_capacity(
         pieces.text().len() + declarations.len() + prototypes.len() + bodies.len() + 1024,
     );
-    let _ = writeln!(source, "// {} by Loopwright; {contraction}.", dialect.name());
+    let _ = writeln!(
+        source,
+        "// {} by Loopwright; {contraction}.",
+        dialect.name()
+    );
     source.push_str(dialect.header());
     for part in [pieces.text(), &declarations, &prototypes, &bodies] {
         if !part.is_empty() {
@@ -157,7 +179,11 @@ pub fn emit(
     while source.ends_with("\n\n") {
         source.pop();
     }
-    Ok(Emitted { source, kernels, math: pieces.math_functions().collect() })
+    Ok(Emitted {
+        source,
+        kernels,
+        math: pieces.math_functions().collect(),
+    })
 }
 
 /// For each function, whether it or something it calls has a property.
@@ -169,7 +195,9 @@ fn callers_of(uses: &[Uses], has: impl Fn(&Uses) -> bool) -> Vec<bool> {
             callers[callee.0 as usize].push(caller);
         }
     }
-    let mut pending: Vec<usize> = (0..uses.len()).filter(|&function| found[function]).collect();
+    let mut pending: Vec<usize> = (0..uses.len())
+        .filter(|&function| found[function])
+        .collect();
     while let Some(function) = pending.pop() {
         for &caller in &callers[function] {
             if !found[caller] {

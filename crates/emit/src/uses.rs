@@ -141,7 +141,14 @@ impl Walk<'_> {
                 self.uses.calls.push(*callee);
                 arguments.iter().for_each(|&value| self.escapes(value));
             }
-            Stmt::For { var, start, end, step, kind, body } => {
+            Stmt::For {
+                var,
+                start,
+                end,
+                step,
+                kind,
+                body,
+            } => {
                 self.used(*start);
                 self.used(*end);
                 self.used(*step);
@@ -170,7 +177,11 @@ impl Walk<'_> {
                 self.block(body);
                 self.region = region;
             }
-            Stmt::If { cond, then, otherwise } => {
+            Stmt::If {
+                cond,
+                then,
+                otherwise,
+            } => {
                 self.used(*cond);
                 self.block(then);
                 self.block(otherwise);
@@ -183,7 +194,12 @@ impl Walk<'_> {
                     self.escapes(value);
                 }
             }
-            Stmt::TileStore { tile, ptr, index, stride } => {
+            Stmt::TileStore {
+                tile,
+                ptr,
+                index,
+                stride,
+            } => {
                 for value in [*tile, *ptr, *index, *stride] {
                     self.escapes(value);
                 }
@@ -239,12 +255,19 @@ impl Walk<'_> {
                 | WorkItem::GroupCount,
                 _,
             ) => self.uses.work_items = true,
-            Inst::Atomic { ptr, index, value, .. } => {
+            Inst::Atomic {
+                ptr, index, value, ..
+            } => {
                 for value in [*ptr, *index, *value] {
                     self.escapes(value);
                 }
             }
-            Inst::CompareExchange { ptr, index, expected, value } => {
+            Inst::CompareExchange {
+                ptr,
+                index,
+                expected,
+                value,
+            } => {
                 for value in [*ptr, *index, *expected, *value] {
                     self.escapes(value);
                 }
@@ -254,7 +277,11 @@ impl Walk<'_> {
                     self.escapes(value);
                 }
             }
-            Inst::TileMma { left, right, accumulator } => {
+            Inst::TileMma {
+                left,
+                right,
+                accumulator,
+            } => {
                 for value in [*left, *right, *accumulator] {
                     self.used(value);
                 }

@@ -2,6 +2,7 @@
 
 use crate::error::GraphError;
 use crate::ir::{DimId, Graph, NodeId, NodeOp, SymbolInfo};
+use crate::text::expr_text;
 use loopwright_symbolic::Symbol;
 
 /// The value of every size of one run.
@@ -96,7 +97,7 @@ impl Graph {
                     size,
                     origin: format!(
                         "{} with the sizes given",
-                        dim.size.display(&|symbol| self.symbol_name(symbol))
+                        expr_text(&dim.size, &|symbol| self.symbol_name(symbol))
                     ),
                 });
             }

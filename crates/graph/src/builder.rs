@@ -6,6 +6,7 @@ use crate::solve::{self, Claim, Located, Origin};
 use loopwright_ops::{DType, Op, OpError, ReduceOp, Scalar, can_bitcast};
 use loopwright_symbolic::{Expr, Symbol};
 use loopwright_text::Span;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -18,10 +19,20 @@ pub struct GraphBuilder {
     pub(crate) outputs: Vec<Output>,
     pub(crate) updates: Vec<Update>,
     pub(crate) claims: Vec<Claim>,
+    /// Names of sizes, dimensions and nodes share one space, so that a name means one thing.
+    names: FxHashMap<String, Named>,
     /// Where each node stands in a source, for those that were read from one.
     pub(crate) places: Vec<Option<Span>>,
     /// Where what is added next stands in a source.
     place: Option<Span>,
+}
+
+/// What a name is the name of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Named {
+    Size(Symbol),
+    Dim(DimId),
+    Node(NodeId),
 }
 
 /// A dimension whose size is not solved yet.
@@ -53,7 +64,18 @@ impl GraphBuilder {
                 place: None,
             },
         });
+        let sizes = graph
+            .sizes()
+            .map(|(symbol, name, _)| (name.to_owned(), Named::Size(symbol)));
+        let named_dims = graph
+            .dim_ids()
+            .map(|dim| (graph.dim(dim).name.clone(), Named::Dim(dim)));
+        let named_nodes = graph
+            .node_ids()
+            .filter(|node| !graph.node(*node).name.is_empty())
+            .map(|node| (graph.node(node).name.clone(), Named::Node(node)));
         GraphBuilder {
+            names: sizes.chain(named_dims).chain(named_nodes).collect(),
             symbols: graph.symbols.clone(),
             dims: dims.collect(),
             nodes: graph.nodes.clone(),
@@ -74,6 +96,7 @@ impl GraphBuilder {
     pub fn size(&mut self, name: &str, default: Option<i64>) -> Result<Symbol, GraphError> {
         self.check_name(name)?;
         let symbol = Symbol(self.symbols.len() as u32);
+        self.names.insert(name.to_owned(), Named::Size(symbol));
         self.symbols.push(SymbolInfo::Size {
             name: name.to_owned(),
             default,
@@ -83,10 +106,10 @@ impl GraphBuilder {
 
     /// A size symbol by name.
     pub fn find_size(&self, name: &str) -> Option<Symbol> {
-        self.symbols
-            .iter()
-            .position(|info| matches!(info, SymbolInfo::Size { name: found, .. } if found == name))
-            .map(|at| Symbol(at as u32))
+        match self.names.get(name) {
+            Some(Named::Size(symbol)) => Some(*symbol),
+            _ => None,
+        }
     }
 
     /// A new dimension.
@@ -94,6 +117,7 @@ impl GraphBuilder {
         self.check_name(name)?;
         let dim = DimId(self.dims.len() as u32);
         let index = Symbol(self.symbols.len() as u32);
+        self.names.insert(name.to_owned(), Named::Dim(dim));
         self.symbols.push(SymbolInfo::Index(dim));
         self.dims.push(OpenDim {
             name: name.to_owned(),
@@ -105,10 +129,10 @@ impl GraphBuilder {
 
     /// A dimension by name.
     pub fn find_dim(&self, name: &str) -> Option<DimId> {
-        self.dims
-            .iter()
-            .position(|dim| dim.name == name)
-            .map(|at| DimId(at as u32))
+        match self.names.get(name) {
+            Some(Named::Dim(dim)) => Some(*dim),
+            _ => None,
+        }
     }
 
     /// A dimension's name.
@@ -146,16 +170,24 @@ impl GraphBuilder {
 
     /// A node by name.
     pub fn find(&self, name: &str) -> Option<NodeId> {
-        self.nodes
-            .iter()
-            .position(|node| !name.is_empty() && node.name == name)
-            .map(|at| NodeId(at as u32))
+        match self.names.get(name) {
+            Some(Named::Node(node)) => Some(*node),
+            _ => None,
+        }
     }
 
-    /// Names a node.
+    /// Names a node, which loses the name it had; the empty name is none.
     pub fn name(&mut self, node: NodeId, name: &str) -> Result<(), GraphError> {
-        self.check_name(name)?;
-        self.nodes[node.0 as usize].name = name.to_owned();
+        if !name.is_empty() {
+            self.check_name(name)?;
+        }
+        let old = std::mem::replace(&mut self.nodes[node.0 as usize].name, name.to_owned());
+        if !old.is_empty() {
+            self.names.remove(&old);
+        }
+        if !name.is_empty() {
+            self.names.insert(name.to_owned(), Named::Node(node));
+        }
         Ok(())
     }
 
@@ -186,10 +218,12 @@ impl GraphBuilder {
         dtype: DType,
         dims: &[DimId],
     ) -> Result<NodeId, GraphError> {
-        self.check_name(name)?;
         self.check_distinct(dims, || format!("`{name}`"))?;
+        if !name.is_empty() {
+            self.check_name(name)?;
+        }
         let node = self.push(op, &[], dims, dtype);
-        self.nodes[node.0 as usize].name = name.to_owned();
+        self.name(node, name)?;
         Ok(node)
     }
 
@@ -253,13 +287,16 @@ impl GraphBuilder {
         Ok(self.push(NodeOp::Size(size), &[], &[], DType::I64))
     }
 
-    /// An op of the table, element by element.
+    /// An op of the table, element by element. The result's dimensions are the operands', in order of
+    /// appearance; those of `select`'s condition count last.
     pub fn map(&mut self, op: Op, operands: &[NodeId]) -> Result<NodeId, GraphError> {
         let dtypes: SmallVec<[DType; 3]> =
             operands.iter().map(|node| self.node(*node).dtype).collect();
         let dtype = op.result_dtype(&dtypes)?;
+        // A mask does not decide the layout: what is selected does, and the condition comes last.
+        let (conditions, values) = operands.split_at(usize::from(op == Op::Select));
         let mut dims: SmallVec<[DimId; 4]> = SmallVec::new();
-        for operand in operands {
+        for operand in values.iter().chain(conditions) {
             join(&mut dims, &self.node(*operand).dims);
         }
         Ok(self.push(NodeOp::Map(op), operands, &dims, dtype))
@@ -592,7 +629,7 @@ impl GraphBuilder {
 
     /// Solves all sizes, checks the whole, and drops what no result needs (inputs are kept).
     pub fn finish(self) -> Result<Graph, GraphError> {
-        self.finish_located().map_err(|located| located.error)
+        self.finish_located().map_err(|located| *located.error)
     }
 
     /// [`GraphBuilder::finish`], with the places an error concerns.
@@ -631,7 +668,7 @@ impl GraphBuilder {
             outputs: self.outputs,
             updates: self.updates,
         };
-        solve::check(&graph, &self.places)?;
+        solve::check(&graph, &self.places, &self.claims)?;
         Ok(graph.without_dead_nodes())
     }
 
@@ -710,16 +747,12 @@ impl GraphBuilder {
         Ok(())
     }
 
-    /// Names of sizes, dimensions and nodes share one space, so that a name means one thing.
     fn check_name(&self, name: &str) -> Result<(), GraphError> {
-        let taken_by = if self.find_dim(name).is_some() {
-            "a dimension"
-        } else if self.find_size(name).is_some() {
-            "a size"
-        } else if self.find(name).is_some() {
-            "a node"
-        } else {
-            return Ok(());
+        let taken_by = match self.names.get(name) {
+            Some(Named::Dim(_)) => "a dimension",
+            Some(Named::Size(_)) => "a size",
+            Some(Named::Node(_)) => "a node",
+            None => return Ok(()),
         };
         Err(GraphError::NameTaken {
             name: name.to_owned(),

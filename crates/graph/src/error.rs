@@ -74,11 +74,11 @@ pub enum GraphError {
         /// One size.
         first: String,
         /// Where it comes from.
-        first_origin: String,
+        first_origin: Box<str>,
         /// The other size.
         second: String,
         /// Where that comes from.
-        second_origin: String,
+        second_origin: Box<str>,
     },
     /// A dimension whose size nothing determines.
     #[error(
@@ -94,9 +94,9 @@ pub enum GraphError {
     )]
     OutOfRange {
         /// The view.
-        what: String,
+        what: Box<str>,
         /// What it reads.
-        input: String,
+        input: Box<str>,
         /// The dimension of the input.
         dim: String,
         /// The index.

@@ -8,8 +8,8 @@ use crate::array::{Array, ArrayError};
 use crate::binding::Binding;
 use crate::ir::{DimId, Graph, Node, NodeId, NodeOp, View};
 use loopwright_ops::{
-    DType, Op, OpError, ReduceOp, Scalar, argmax_prefers, argmin_prefers, bitcast, cast, evaluate as
-    apply, total_less,
+    DType, Op, OpError, ReduceOp, Scalar, argmax_prefers, argmin_prefers, bitcast, cast,
+    evaluate as apply, total_less,
 };
 use loopwright_symbolic::{Expr, Symbol};
 use std::borrow::Cow;
@@ -576,6 +576,12 @@ fn sorted(line: &[Scalar], descending: bool) -> Vec<usize> {
         }
     };
     let mut positions: Vec<usize> = (0..line.len()).collect();
-    positions.sort_by(|a, b| if descending { order(*b, *a) } else { order(*a, *b) });
+    positions.sort_by(|a, b| {
+        if descending {
+            order(*b, *a)
+        } else {
+            order(*a, *b)
+        }
+    });
     positions
 }

@@ -71,11 +71,14 @@ impl<'a> Prover<'a> {
                 *least = (*least).max(value);
             }
             // Sizes are not negative: if a product of them is positive, all of them are.
-            ExprKind::Mul(factors) if value >= 1 => {
-                if factors.iter().all(|f| self.nonnegative(f).unwrap_or(false)) {
-                    for factor in factors {
-                        self.assume_at_least(factor, 1);
-                    }
+            ExprKind::Mul(factors)
+                if value >= 1
+                    && factors
+                        .iter()
+                        .all(|factor| self.nonnegative(factor).unwrap_or(false)) =>
+            {
+                for factor in factors {
+                    self.assume_at_least(factor, 1);
                 }
             }
             ExprKind::Add(terms) => {
@@ -126,7 +129,11 @@ impl<'a> Prover<'a> {
 
     /// The smallest or largest value of an expression, free of index symbols.
     fn end(&self, expr: &Expr, end: End) -> Result<Option<Expr>, Error> {
-        if !expr.symbols().into_iter().any(|symbol| self.is_index(symbol)) {
+        if !expr
+            .symbols()
+            .into_iter()
+            .any(|symbol| self.is_index(symbol))
+        {
             return Ok(Some(expr.clone()));
         }
         let one = Expr::constant(1);

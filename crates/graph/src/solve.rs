@@ -9,6 +9,7 @@ use crate::builder::GraphBuilder;
 use crate::error::GraphError;
 use crate::inside::stays_inside;
 use crate::ir::{DimId, Graph, NodeId, NodeOp, SymbolInfo, View};
+use crate::text::expr_text;
 use loopwright_symbolic::{
     Bounds, Contradiction, Equation, Expr, Range, Symbol, affine, unify_keeping,
 };
@@ -33,14 +34,14 @@ pub(crate) struct Origin {
 /// An error with the places in the source it concerns, the main one first.
 #[derive(Clone, Debug)]
 pub(crate) struct Located {
-    pub(crate) error: GraphError,
+    pub(crate) error: Box<GraphError>,
     pub(crate) places: Vec<Span>,
 }
 
 impl Located {
     pub(crate) fn at(error: GraphError, place: Option<Span>) -> Located {
         Located {
-            error,
+            error: Box::new(error),
             places: place.into_iter().collect(),
         }
     }
@@ -100,14 +101,14 @@ pub(crate) fn solve(builder: &GraphBuilder) -> Result<Vec<Expr>, Located> {
         if let Some((symbol, value)) = solution.iter().find(|(symbol, _)| symbol.0 < UNKNOWN) {
             return Err(fixed_size(&equations, symbol, value, &names));
         }
-        let sizes: Vec<Expr> = (0..builder.dims.len() as u32)
+        let mut sizes: Vec<Expr> = (0..builder.dims.len() as u32)
             .map(|dim| {
                 let symbol = unknown(DimId(dim));
                 let value = solution.get(symbol);
                 value.cloned().unwrap_or_else(|| Expr::symbol(symbol))
             })
             .collect();
-        let ties = ties(builder, &sizes)?;
+        let ties = ties(builder, &mut sizes)?;
         if !ties.is_empty() {
             equations.extend(ties);
             continue;
@@ -119,15 +120,15 @@ pub(crate) fn solve(builder: &GraphBuilder) -> Result<Vec<Expr>, Located> {
             let first = equations.iter().find(|first| first.lhs == second.lhs);
             let first = first.map_or(&second.origin, |first| &first.origin);
             let error = GraphError::Contradiction {
-                name: second.lhs.display(&names).to_string(),
-                first: residual.lhs.display(&names).to_string(),
-                first_origin: first.text.clone(),
-                second: residual.rhs.display(&names).to_string(),
-                second_origin: second.origin.text.clone(),
+                name: expr_text(&second.lhs, &names),
+                first: expr_text(&residual.lhs, &names),
+                first_origin: first.text.as_str().into(),
+                second: expr_text(&residual.rhs, &names),
+                second_origin: second.origin.text.as_str().into(),
             };
             let places = [second.origin.place, first.place];
             return Err(Located {
-                error,
+                error: Box::new(error),
                 places: places.into_iter().flatten().collect(),
             });
         }
@@ -182,45 +183,61 @@ fn fixed_size(
     let error = GraphError::Contradiction {
         name: names(symbol),
         first: format!("any size, as `size {}` declares it", names(symbol)),
-        first_origin: text(first).unwrap_or_default(),
-        second: value.display(names).to_string(),
-        second_origin: text(second).unwrap_or_else(|| "all sizes taken together".to_owned()),
+        first_origin: text(first).unwrap_or_default().into(),
+        second: expr_text(value, names),
+        second_origin: text(second)
+            .unwrap_or_else(|| "all sizes taken together".to_owned())
+            .into(),
     };
     let places = [second, first].into_iter().flatten();
     Located {
-        error,
+        error: Box::new(error),
         places: places.filter_map(|e| e.origin.place).collect(),
     }
 }
 
 /// The views that determine sizes which are still open, as equations: at most one for each size, so
-/// that a second view only has to stay inside.
-fn ties(builder: &GraphBuilder, sizes: &[Expr]) -> Result<Vec<Equation<Origin>>, Located> {
+/// that a second view only has to stay inside. What follows at once is put into `sizes`, so that a
+/// chain of views needs one pass over it and not one for each link.
+fn ties(builder: &GraphBuilder, sizes: &mut [Expr]) -> Result<Vec<Equation<Origin>>, Located> {
     let mut found = Vec::new();
-    let mut tied: FxHashSet<Symbol> = FxHashSet::default();
-    for (at, node) in builder.nodes.iter().enumerate() {
-        let NodeOp::View(view) = &node.op else {
-            continue;
-        };
-        if view.outside.is_some() {
-            continue;
-        }
-        let id = NodeId(at as u32);
-        for position in 0..view.map.len() {
-            let tie = tie(builder, sizes, id, view, position)
-                .map_err(|error| Located::at(error, builder.places[at]))?;
-            if let Some((dim, size)) = tie
-                && tied.insert(unknown(dim))
-            {
+    let mut tied: FxHashSet<DimId> = FxHashSet::default();
+    loop {
+        let before = found.len();
+        for (at, node) in builder.nodes.iter().enumerate() {
+            let NodeOp::View(view) = &node.op else {
+                continue;
+            };
+            if view.outside.is_some() {
+                continue;
+            }
+            let id = NodeId(at as u32);
+            let place = builder.places[at];
+            let failed = |error: GraphError| Located::at(error, place);
+            for position in 0..view.map.len() {
+                let tie = tie(builder, sizes, id, view, position).map_err(failed)?;
+                let Some((dim, size)) = tie.filter(|(dim, _)| tied.insert(*dim)) else {
+                    continue;
+                };
+                let symbol = unknown(dim);
+                if sizes[dim.0 as usize].as_symbol() == Some(symbol) {
+                    for known in sizes.iter_mut().filter(|known| known.contains(symbol)) {
+                        *known = known
+                            .substitute(&|found| (found == symbol).then(|| size.clone()))
+                            .map_err(|error| failed(error.into()))?;
+                    }
+                }
                 let origin = Origin {
                     text: view_in_words(builder, id, position),
-                    place: builder.places[at],
+                    place,
                 };
-                found.push(Equation::new(Expr::symbol(unknown(dim)), size, origin));
+                found.push(Equation::new(Expr::symbol(symbol), size, origin));
             }
         }
+        if found.len() == before {
+            return Ok(found);
+        }
     }
-    Ok(found)
 }
 
 fn view_in_words(builder: &GraphBuilder, node: NodeId, position: usize) -> String {
@@ -306,9 +323,7 @@ fn tie(
 /// Sizes are not negative, and that is all that is known of them.
 fn size_bounds(expr: &Expr) -> Bounds {
     let symbols = expr.symbols().into_iter();
-    symbols
-        .map(|symbol| (symbol, Range::at_least(0)))
-        .collect()
+    symbols.map(|symbol| (symbol, Range::at_least(0))).collect()
 }
 
 fn explain(contradiction: Contradiction<Origin>, names: &dyn Fn(Symbol) -> String) -> Located {
@@ -329,11 +344,11 @@ fn explain(contradiction: Contradiction<Origin>, names: &dyn Fn(Symbol) -> Strin
                 places.swap(0, 1);
             }
             GraphError::Contradiction {
-                name: subject.display(names).to_string(),
-                first: first.value.display(names).to_string(),
-                first_origin: first.origin.text,
-                second: second.value.display(names).to_string(),
-                second_origin: second.origin.text,
+                name: expr_text(&subject, names),
+                first: expr_text(&first.value, names),
+                first_origin: first.origin.text.into(),
+                second: expr_text(&second.value, names),
+                second_origin: second.origin.text.into(),
             }
         }
         other => GraphError::Symbolic(format!(
@@ -341,12 +356,20 @@ fn explain(contradiction: Contradiction<Origin>, names: &dyn Fn(Symbol) -> Strin
             other.display(names, &|origin: &Origin| origin.text.clone())
         )),
     };
-    Located { error, places }
+    Located {
+        error: Box::new(error),
+        places,
+    }
 }
 
 /// Checks what can only be checked with all sizes known: views stay inside their inputs, constants
-/// have the right number of values. `places` has the nodes' places in the source.
-pub(crate) fn check(graph: &Graph, places: &[Option<Span>]) -> Result<(), Located> {
+/// have the right number of values. `places` has the nodes' places in the source; for a view that
+/// reads outside, the place that says how large its input is comes second.
+pub(crate) fn check(
+    graph: &Graph,
+    places: &[Option<Span>],
+    claims: &[Claim],
+) -> Result<(), Located> {
     let bounds = graph.bounds();
     for id in graph.node_ids() {
         let place = places[id.0 as usize];
@@ -355,7 +378,18 @@ pub(crate) fn check(graph: &Graph, places: &[Option<Span>]) -> Result<(), Locate
             NodeOp::View(view) if view.outside.is_none() => check_view(graph, id, view, &bounds),
             _ => Ok(()),
         }
-        .map_err(|error| Located::at(error, place))?;
+        .map_err(|error| {
+            let dim = match &error {
+                GraphError::OutOfRange { dim, .. } => graph.find_dim(dim),
+                _ => None,
+            };
+            let claim = claims.iter().find(|claim| Some(claim.dim) == dim);
+            let places = [place, claim.and_then(|claim| claim.origin.place)];
+            Located {
+                error: Box::new(error),
+                places: places.into_iter().flatten().collect(),
+            }
+        })?;
     }
     Ok(())
 }
@@ -375,11 +409,11 @@ fn check_view(graph: &Graph, id: NodeId, view: &View, bounds: &Bounds) -> Result
         let size = &graph.dim(*dim).size;
         if !stays_inside(graph, index, size, bounds) {
             return Err(GraphError::OutOfRange {
-                what,
-                input,
+                what: what.into(),
+                input: input.into(),
                 dim: graph.dim(*dim).name.clone(),
-                index: index.display(&names).to_string(),
-                size: size.display(&names).to_string(),
+                index: expr_text(index, &names),
+                size: expr_text(size, &names),
             });
         }
     }
@@ -391,9 +425,11 @@ fn check_count(graph: &Graph, node: NodeId, got: usize) -> Result<(), GraphError
     for dim in &graph.node(node).dims {
         count = match (count, graph.dim(*dim).size.as_const()) {
             (Some(count), Some(size)) => {
-                let product = count.checked_mul(size).ok_or_else(|| GraphError::Overflow {
-                    what: "the number of values of a constant".to_owned(),
-                })?;
+                let product = count
+                    .checked_mul(size)
+                    .ok_or_else(|| GraphError::Overflow {
+                        what: "the number of values of a constant".to_owned(),
+                    })?;
                 Some(product)
             }
             _ => None,

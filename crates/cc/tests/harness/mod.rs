@@ -22,13 +22,19 @@ pub fn backend() -> Option<CcBackend> {
 
 /// Compiles functions without a cache.
 pub fn compile(backend: &CcBackend, functions: Vec<Function>, strict: bool) -> Arc<dyn Executable> {
-    let module = Module { structs: Vec::new(), functions };
+    let module = Module {
+        structs: Vec::new(),
+        functions,
+    };
     compile_module(backend, &module, strict)
 }
 
 /// Compiles a module without a cache.
 pub fn compile_module(backend: &CcBackend, module: &Module, strict: bool) -> Arc<dyn Executable> {
-    let options = CompileOptions { strict, cache: None };
+    let options = CompileOptions {
+        strict,
+        cache: None,
+    };
     match backend.compile(module, &options) {
         Ok(executable) => executable,
         Err(error) => panic!("{error}"),
@@ -44,7 +50,10 @@ pub struct Buffer {
 impl Buffer {
     pub fn zeroed(dtype: DType, count: usize) -> Buffer {
         let bytes = dtype.bytes() * count;
-        Buffer { words: vec![0; bytes.div_ceil(8)], bytes }
+        Buffer {
+            words: vec![0; bytes.div_ceil(8)],
+            bytes,
+        }
     }
 
     pub fn of(values: &[Scalar]) -> Buffer {
@@ -68,7 +77,10 @@ impl Buffer {
     }
 
     pub fn values(&self, dtype: DType) -> Vec<Scalar> {
-        self.bytes().chunks(dtype.bytes()).map(|bytes| Scalar::read(dtype, bytes)).collect()
+        self.bytes()
+            .chunks(dtype.bytes())
+            .map(|bytes| Scalar::read(dtype, bytes))
+            .collect()
     }
 }
 
@@ -83,15 +95,39 @@ pub fn edge_values(dtype: DType) -> Vec<Scalar> {
     if dtype == DType::Bool {
         return vec![Scalar::bool(false), Scalar::bool(true)];
     }
-    for value in [0, 1, -1, 2, -2, 3, -3, 5, 7, -7, 8, 10, 31, 32, 63, 64, 100, -100] {
+    for value in [
+        0, 1, -1, 2, -2, 3, -3, 5, 7, -7, 8, 10, 31, 32, 63, 64, 100, -100,
+    ] {
         add(Scalar::from_i64(dtype, value));
     }
     add(Scalar::min_value(dtype));
     add(Scalar::max_value(dtype));
     if dtype.is_float() {
         for value in [
-            -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 0.1, -0.3, 3.7, 1e-3, 12.75, 1e-30, 1e30, -1e30, 250.5,
-            65504.0, 448.0, 57344.0, 2147483648.0, -2147483649.0, 9.3e18, 1.9e19, 0.999_999_9,
+            -0.0,
+            0.5,
+            -0.5,
+            1.5,
+            -1.5,
+            2.5,
+            -2.5,
+            0.1,
+            -0.3,
+            3.7,
+            1e-3,
+            12.75,
+            1e-30,
+            1e30,
+            -1e30,
+            250.5,
+            65504.0,
+            448.0,
+            57344.0,
+            2147483648.0,
+            -2147483649.0,
+            9.3e18,
+            1.9e19,
+            0.999_999_9,
         ] {
             add(Scalar::from_f64(dtype, value));
         }
@@ -102,7 +138,10 @@ pub fn edge_values(dtype: DType) -> Vec<Scalar> {
         for pattern in [1, 2, 3, (1 << (bits - 1)) | 1] {
             add(Scalar::from_bits(dtype, pattern));
         }
-        add(Scalar::from_bits(dtype, Scalar::max_value(dtype).bits() - 1));
+        add(Scalar::from_bits(
+            dtype,
+            Scalar::max_value(dtype).bits() - 1,
+        ));
         add(Scalar::from_bits(dtype, Scalar::one(dtype).bits() + 1));
         add(Scalar::from_bits(dtype, Scalar::one(dtype).bits() - 1));
     } else {
@@ -113,8 +152,14 @@ pub fn edge_values(dtype: DType) -> Vec<Scalar> {
             }
         }
         add(Scalar::from_bits(dtype, 0x9e37_79b9_7f4a_7c15));
-        add(Scalar::from_bits(dtype, Scalar::min_value(dtype).bits() + 1));
-        add(Scalar::from_bits(dtype, Scalar::max_value(dtype).bits().wrapping_sub(1)));
+        add(Scalar::from_bits(
+            dtype,
+            Scalar::min_value(dtype).bits() + 1,
+        ));
+        add(Scalar::from_bits(
+            dtype,
+            Scalar::max_value(dtype).bits().wrapping_sub(1),
+        ));
     }
     values
 }

@@ -12,7 +12,11 @@ use loopwright_ops::{DType, Kind};
 pub(super) fn scalar(from: DType, to: DType, value: &Expr, pieces: &mut Pieces) -> Spelled<Expr> {
     if is_narrow(from) {
         let wide = Expr::call(&widen_function(from, pieces)?, std::slice::from_ref(value));
-        return if to == DType::F32 { Ok(wide) } else { scalar(DType::F32, to, &wide, pieces) };
+        return if to == DType::F32 {
+            Ok(wide)
+        } else {
+            scalar(DType::F32, to, &wide, pieces)
+        };
     }
     let zero = Expr::primary("0").as_literal();
     Ok(match (from.kind(), to.kind()) {
@@ -32,7 +36,6 @@ pub(super) fn scalar(from: DType, to: DType, value: &Expr, pieces: &mut Pieces) 
         _ => converted(scalar_type(to, pieces), value),
     })
 }
-
 
 /// Truncates toward zero and saturates; NaN gives 0.
 fn saturating_function(from: DType, to: DType, pieces: &mut Pieces) -> Spelled<String> {
@@ -83,7 +86,10 @@ pub(super) fn vector(
     let to_type = vector_type(to, lanes, pieces)?;
     if !lane_by_lane {
         let text = format!("__builtin_convertvector({}, {to_type})", value.text);
-        return Ok(Expr { reads: value.reads, ..Expr::primary(text) });
+        return Ok(Expr {
+            reads: value.reads,
+            ..Expr::primary(text)
+        });
     }
     let name = format!("lw_{to}_from_{from}x{lanes}");
     let from_type = vector_type(from, lanes, pieces)?;
@@ -98,7 +104,6 @@ pub(super) fn vector(
     Ok(Expr::call(&name, std::slice::from_ref(value)))
 }
 
-
 /// Truncates toward zero and saturates, NaN to 0: what does not fit is replaced by 0 before and by the
 /// bound after.
 fn saturating_vector(
@@ -109,8 +114,10 @@ fn saturating_vector(
     pieces: &mut Pieces,
 ) -> Spelled<Expr> {
     let name = format!("lw_{to}_from_{from}x{lanes}");
-    let (from_type, to_type) =
-        (vector_type(from, lanes, pieces)?, vector_type(to, lanes, pieces)?);
+    let (from_type, to_type) = (
+        vector_type(from, lanes, pieces)?,
+        vector_type(to, lanes, pieces)?,
+    );
     pieces.need(&name, |pieces| {
         let held = Shape::Mask(from.bits());
         let fits = |text: &str, bits: u32, pieces: &mut Pieces| {
@@ -190,14 +197,18 @@ pub(super) fn bits_function(from: DType, to: DType, pieces: &mut Pieces) -> Stri
              {{ {to_type} r; __builtin_memcpy(&r, &a, sizeof r); return r; }}"
         ))
     });
-    debug_assert!(piece.is_ok(), "a copy of bits needs nothing that could be refused");
+    debug_assert!(
+        piece.is_ok(),
+        "a copy of bits needs nothing that could be refused"
+    );
     name
 }
 
 /// Rounds a `double` to a format of so many exponent and mantissa bits, once: scaled so that its last
-/// bit counts 1, the value is rounded by `rint`, and a carry goes into the exponent by itself.
+/// bit counts 1, the value is rounded by `rint`, and a carry goes into the exponent by itself. Too long to be copied into
+/// every lane of a vector.
 const ENCODE: &str = "\
-static inline uint32_t lw_encode(double a, int exponent_bits, int mantissa_bits, int infinities) {
+static __attribute__((noinline)) uint32_t lw_encode(double a, int exponent_bits, int mantissa_bits, int infinities) {
     uint32_t sign_bit = 1u << (exponent_bits + mantissa_bits);
     uint32_t infinity = ((1u << exponent_bits) - 1) << mantissa_bits;
     uint32_t nan = infinities ? infinity | 1u << (mantissa_bits - 1) : sign_bit - 1;
@@ -255,7 +266,9 @@ pub(super) fn narrow_function(from: DType, to: DType, pieces: &mut Pieces) -> Sp
             }
             _ => encode()?,
         };
-        Ok(format!("static inline {to_type} {name}({from_type} a) {{ {body} }}"))
+        Ok(format!(
+            "static inline {to_type} {name}({from_type} a) {{ {body} }}"
+        ))
     })?;
     Ok(name)
 }
@@ -313,9 +326,15 @@ pub(super) fn widen_vector(
                 format!("return ({to})(__builtin_convertvector(a, {word}) << 16);")
             }
             (DType::F16, 8 | 16) => {
-                let half = format!("typedef short half __attribute__((vector_size({})));", lanes * 2);
+                let half = format!(
+                    "typedef short half __attribute__((vector_size({})));",
+                    lanes * 2
+                );
                 let (feature, call) = if lanes == 8 {
-                    ("__F16C__", "__builtin_ia32_vcvtph2ps256((half)a)".to_owned())
+                    (
+                        "__F16C__",
+                        "__builtin_ia32_vcvtph2ps256((half)a)".to_owned(),
+                    )
                 } else {
                     (
                         "__AVX512F__) && !defined(__clang__",
@@ -384,7 +403,10 @@ pub(super) fn narrow_vector(
 pub(super) fn to_bits(dtype: DType, value: &str, pieces: &mut Pieces) -> String {
     match dtype {
         DType::F32 | DType::F64 => {
-            format!("{}({value})", bits_function(dtype, unsigned_dtype(dtype), pieces))
+            format!(
+                "{}({value})",
+                bits_function(dtype, unsigned_dtype(dtype), pieces)
+            )
         }
         _ => value.to_owned(),
     }
@@ -394,7 +416,10 @@ pub(super) fn to_bits(dtype: DType, value: &str, pieces: &mut Pieces) -> String 
 pub(super) fn from_bits(dtype: DType, bits: &str, pieces: &mut Pieces) -> String {
     match dtype {
         DType::F32 | DType::F64 => {
-            format!("{}({bits})", bits_function(unsigned_dtype(dtype), dtype, pieces))
+            format!(
+                "{}({bits})",
+                bits_function(unsigned_dtype(dtype), dtype, pieces)
+            )
         }
         _ => bits.to_owned(),
     }

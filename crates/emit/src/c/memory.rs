@@ -38,7 +38,9 @@ pub(super) fn store_vector(
     let memory = unaligned_vector(dtype, lanes, pieces)?;
     let name = format!("lw_store_{ty}");
     pieces.need(&name, |_| {
-        Ok(format!("static inline void {name}(void *p, {ty} a) {{ *({memory} *)p = a; }}"))
+        Ok(format!(
+            "static inline void {name}(void *p, {ty} a) {{ *({memory} *)p = a; }}"
+        ))
     })?;
     Ok(format!("{name}({}, {});", address.text, value.text))
 }
@@ -70,7 +72,10 @@ pub(super) fn atomic(
     };
     if let Some(builtin) = builtin {
         let order = Expr::primary("__ATOMIC_SEQ_CST");
-        return Ok(Expr::call(builtin, &[address.clone(), value.clone(), order]));
+        return Ok(Expr::call(
+            builtin,
+            &[address.clone(), value.clone(), order],
+        ));
     }
     let (word, combine) = match op {
         AtomicOp::Add => ("add", Some(Op::Add)),
@@ -132,7 +137,10 @@ pub(super) fn compare_exchange(
 }}"
         ))
     })?;
-    Ok(Expr::call(&name, &[address.clone(), expected.clone(), value.clone()]))
+    Ok(Expr::call(
+        &name,
+        &[address.clone(), expected.clone(), value.clone()],
+    ))
 }
 
 /// A tile read from memory.
@@ -179,7 +187,10 @@ pub(super) fn tile_store(
 }}"
         ))
     })?;
-    Ok(format!("{};", Expr::call(&name, &[value.clone(), address.clone(), stride.clone()]).text))
+    Ok(format!(
+        "{};",
+        Expr::call(&name, &[value.clone(), address.clone(), stride.clone()]).text
+    ))
 }
 
 /// A tile with one scalar everywhere.
@@ -207,9 +218,11 @@ pub(super) fn tile_mma(
     pieces: &mut Pieces,
 ) -> Spelled<Expr> {
     let [l, r, a] = tiles;
-    let [left_type, right_type, result] =
-        [tile(l, pieces)?, tile(r, pieces)?, tile(a, pieces)?];
-    let name = format!("lw_mma_{}_{}_{}_{}x{}x{}", l.dtype, r.dtype, a.dtype, a.rows, a.cols, l.cols);
+    let [left_type, right_type, result] = [tile(l, pieces)?, tile(r, pieces)?, tile(a, pieces)?];
+    let name = format!(
+        "lw_mma_{}_{}_{}_{}x{}x{}",
+        l.dtype, r.dtype, a.dtype, a.rows, a.cols, l.cols
+    );
     let (rows, cols, inner) = (a.rows, a.cols, l.cols);
     pieces.need(&name, |pieces| {
         let mut operand = |dtype: DType, text: String| {
@@ -236,5 +249,8 @@ pub(super) fn tile_mma(
             sum.text, combined.text
         ))
     })?;
-    Ok(Expr::call(&name, &[left.clone(), right.clone(), accumulator.clone()]))
+    Ok(Expr::call(
+        &name,
+        &[left.clone(), right.clone(), accumulator.clone()],
+    ))
 }

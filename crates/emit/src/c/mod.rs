@@ -45,8 +45,7 @@ typedef struct lw_item {
 ";
 
 /// The loops of an entry point whose kernel asks about work-items.
-const GRID_LOOPS: &str = "\
-    lw_item item;
+const GRID_LOOPS: &str = "    lw_item item;
     for (int axis = 0; axis < 3; axis++) {
         item.global_size[axis] = rt->global_size[axis];
         item.local_size[axis] = rt->local_size[axis];
@@ -129,12 +128,16 @@ impl Dialect for C {
         Some(match hint {
             LoopHint::Independent => "#pragma GCC ivdep".to_owned(),
             // Beyond some size writing a loop out only costs instruction cache.
-            LoopHint::Unroll(count) => format!("#pragma GCC unroll {}", count.unwrap_or(8).clamp(1, 64)),
+            LoopHint::Unroll(count) => {
+                format!("#pragma GCC unroll {}", count.unwrap_or(8).clamp(1, 64))
+            }
         })
     }
 
     fn barrier(&self, _: bool, _: bool) -> Spelled<String> {
-        Err(Refusal("it has a barrier, and C has no work-groups".to_owned()))
+        Err(Refusal(
+            "it has a barrier, and C has no work-groups".to_owned(),
+        ))
     }
 
     fn constant(&self, value: Scalar, lanes: u32, pieces: &mut Pieces) -> Spelled<Expr> {
@@ -209,14 +212,7 @@ impl Dialect for C {
         })
     }
 
-    fn extract(
-        &self,
-        _: DType,
-        _: u32,
-        vector: &Expr,
-        lane: u32,
-        _: &mut Pieces,
-    ) -> Spelled<Expr> {
+    fn extract(&self, _: DType, _: u32, vector: &Expr, lane: u32, _: &mut Pieces) -> Spelled<Expr> {
         Ok(Expr::subscript(vector, &Expr::primary(lane.to_string())))
     }
 
@@ -237,7 +233,14 @@ impl Dialect for C {
                 "static inline {ty} {name}({ty} a, int lane, {scalar} value) {{ a[lane] = value; return a; }}"
             ))
         })?;
-        Ok(Expr::call(&name, &[vector.clone(), Expr::primary(lane.to_string()), value.clone()]))
+        Ok(Expr::call(
+            &name,
+            &[
+                vector.clone(),
+                Expr::primary(lane.to_string()),
+                value.clone(),
+            ],
+        ))
     }
 
     fn shuffle(
@@ -289,7 +292,7 @@ impl Dialect for C {
     }
 
     fn elements(&self, pointer: &Expr) -> Expr {
-        Expr::prefix("*", pointer)
+        Expr::pointee(pointer)
     }
 
     fn work_item(&self, query: WorkItem, axis: u8) -> Spelled<Expr> {
@@ -369,7 +372,11 @@ impl Dialect for C {
     fn entry(&self, kernel: &EntryKernel<'_>, pieces: &mut Pieces) -> Spelled<String> {
         let mut arguments = Vec::with_capacity(kernel.params.len() + 2);
         for (position, (ty, cast)) in kernel.params.iter().enumerate() {
-            let star = if matches!(ty, Type::Pointer(..)) { "" } else { "*" };
+            let star = if matches!(ty, Type::Pointer(..)) {
+                ""
+            } else {
+                "*"
+            };
             arguments.push(format!("{star}({cast})args[{position}]"));
         }
         if kernel.work_items {
@@ -379,8 +386,10 @@ impl Dialect for C {
             arguments.push("rt".to_owned());
         }
         let call = format!("{}({});", kernel.body, arguments.join(", "));
-        let mut text =
-            format!("void {}(void *const *args, const lw_runtime *rt) {{\n", kernel.symbol);
+        let mut text = format!(
+            "void {}(void *const *args, const lw_runtime *rt) {{\n",
+            kernel.symbol
+        );
         if kernel.work_items {
             need_item(pieces)?;
             let _ = writeln!(text, "{GRID_LOOPS}        {call}\n    }}\n}}");
@@ -404,7 +413,10 @@ impl Dialect for C {
     }
 
     fn parallel_for(&self, count: &Expr, task: &str, environment: &str) -> String {
-        format!("rt->parallel_for(rt->context, {}, {task}, {environment});", count.text)
+        format!(
+            "rt->parallel_for(rt->context, {}, {task}, {environment});",
+            count.text
+        )
     }
 }
 

@@ -8,17 +8,16 @@ use crate::pieces::Pieces;
 use loopwright_ops::{DType, Kind, Op, Output};
 
 /// The text of an op on scalars of `dtype` (for `select`, the dtype of what is chosen).
-pub(super) fn map(
-    op: Op,
-    dtype: DType,
-    operands: &[Expr],
-    pieces: &mut Pieces,
-) -> Spelled<Expr> {
+pub(super) fn map(op: Op, dtype: DType, operands: &[Expr], pieces: &mut Pieces) -> Spelled<Expr> {
     // A bare literal is an `int` to C. Where nothing else says what type to compute in, it must.
     let mut typed;
     let mut operands = operands;
     let values = if op == Op::Select { 1.. } else { 0.. };
-    if operands[values.clone()].iter().all(|operand| operand.literal) && dtype.bits() > 8 {
+    if operands[values.clone()]
+        .iter()
+        .all(|operand| operand.literal)
+        && dtype.bits() > 8
+    {
         typed = operands.to_vec();
         let first = &mut typed[values.start];
         *first = converted(scalar(dtype, pieces), first);
@@ -45,7 +44,11 @@ fn operator(op: Op, dtype: DType, operands: &[Expr], pieces: &mut Pieces) -> Opt
     let (bool, float) = (dtype == DType::Bool, dtype.is_float());
     // C computes in `int` what is narrower; the result is brought back.
     let narrowed = |expr: Expr, pieces: &mut Pieces| {
-        if !float && dtype.bits() < 32 { converted(scalar(dtype, pieces), &expr) } else { expr }
+        if !float && dtype.bits() < 32 {
+            converted(scalar(dtype, pieces), &expr)
+        } else {
+            expr
+        }
     };
     use Precedence::{Additive, Bitwise, Multiplicative};
     Some(match (op, operands) {
@@ -85,7 +88,10 @@ pub(super) fn function(op: Op, dtype: DType, pieces: &mut Pieces) -> Spelled<Str
         Output::Bool => "uint8_t",
     };
     let letters = &["a", "b", "c"][..op.arity()];
-    let params: Vec<String> = letters.iter().map(|letter| format!("{ty} {letter}")).collect();
+    let params: Vec<String> = letters
+        .iter()
+        .map(|letter| format!("{ty} {letter}"))
+        .collect();
     pieces.need(&name, |pieces| {
         let body = match dtype.kind() {
             _ if is_narrow(dtype) => narrow_body(op, dtype, letters, pieces)?,
@@ -93,21 +99,21 @@ pub(super) fn function(op: Op, dtype: DType, pieces: &mut Pieces) -> Spelled<Str
             Kind::Signed | Kind::Unsigned => int_body(op, dtype),
             Kind::Bool => unreachable!("every op on bool is an operator"),
         };
-        Ok(format!("static inline {result} {name}({}) {{ {body} }}", params.join(", ")))
+        Ok(format!(
+            "static inline {result} {name}({}) {{ {body} }}",
+            params.join(", ")
+        ))
     })?;
     Ok(name)
 }
 
 /// Computes in `float` and rounds.
-fn narrow_body(
-    op: Op,
-    dtype: DType,
-    letters: &[&str],
-    pieces: &mut Pieces,
-) -> Spelled<String> {
+fn narrow_body(op: Op, dtype: DType, letters: &[&str], pieces: &mut Pieces) -> Spelled<String> {
     let widen = convert::widen_function(dtype, pieces)?;
-    let wide: Vec<Expr> =
-        letters.iter().map(|letter| Expr::call(&widen, &[Expr::primary(*letter)])).collect();
+    let wide: Vec<Expr> = letters
+        .iter()
+        .map(|letter| Expr::call(&widen, &[Expr::primary(*letter)]))
+        .collect();
     let result = map(op, DType::F32, &wide, pieces)?;
     Ok(match op.info().output {
         Output::Bool => format!("return {};", result.text),
@@ -156,7 +162,9 @@ fn math_function(op: Op) -> Option<[&'static str; 2]> {
 fn need_math(function: &'static str, ty: &str, arity: usize, pieces: &mut Pieces) -> Spelled<()> {
     pieces.math(function);
     let params = vec![ty; arity].join(", ");
-    pieces.need(function, |_| Ok(format!("{ty} {function}({params}) __attribute__((const));")))
+    pieces.need(function, |_| {
+        Ok(format!("{ty} {function}({params}) __attribute__((const));"))
+    })
 }
 
 fn float_body(op: Op, dtype: DType, pieces: &mut Pieces) -> Spelled<String> {
@@ -245,7 +253,9 @@ fn float_body(op: Op, dtype: DType, pieces: &mut Pieces) -> Spelled<String> {
         | Op::Shl
         | Op::Shr
         | Op::Threefry
-        | Op::Select => unreachable!("`{op}` on floats is an operator, a library function or nothing"),
+        | Op::Select => {
+            unreachable!("`{op}` on floats is an operator, a library function or nothing")
+        }
     };
     Ok(format!("return {value};"))
 }
@@ -258,8 +268,7 @@ fn int_body(op: Op, dtype: DType) -> String {
         Op::Abs if signed => "a < 0 ? -a : a".to_owned(),
         Op::Abs => "a".to_owned(),
         Op::Sign if signed => "(a > 0) - (a < 0)".to_owned(),
-        // Not `a != 0`, which GCC 12 turns into -1 when it makes vectors of it.
-        Op::Sign => "a < 1 ? a : 1".to_owned(),
+        Op::Sign => "a != 0".to_owned(),
         Op::Popcount => format!("__builtin_popcountll(({u})a)"),
         Op::Clz => format!("a ? __builtin_clzll(({u})a) - {} : {bits}", 64 - bits),
         Op::Ctz => format!("a ? __builtin_ctzll(({u})a) : {bits}"),

@@ -30,7 +30,10 @@ pub(super) fn scalar(dtype: DType, pieces: &mut Pieces) -> &'static str {
     if is_narrow(dtype) {
         let bits = dtype.bits();
         let piece = pieces.need::<Refusal>(name, |_| Ok(format!("typedef uint{bits}_t {name};")));
-        debug_assert!(piece.is_ok(), "a typedef needs nothing that could be refused");
+        debug_assert!(
+            piece.is_ok(),
+            "a typedef needs nothing that could be refused"
+        );
     }
     name
 }
@@ -77,11 +80,17 @@ pub(super) fn vector(dtype: DType, lanes: u32, pieces: &mut Pieces) -> Spelled<S
             "it uses {dtype}x{lanes}, a vector of {bytes} bytes; the largest is 4096"
         )));
     }
-    let dtype = if dtype == DType::Bool { DType::U8 } else { dtype };
+    let dtype = if dtype == DType::Bool {
+        DType::U8
+    } else {
+        dtype
+    };
     let name = format!("{dtype}x{lanes}");
     let element = scalar(dtype, pieces);
     pieces.need(&name, |_| {
-        Ok(format!("typedef {element} {name} __attribute__((vector_size({bytes})));"))
+        Ok(format!(
+            "typedef {element} {name} __attribute__((vector_size({bytes})));"
+        ))
     })?;
     Ok(name)
 }
@@ -97,7 +106,9 @@ pub(super) fn unaligned_vector(dtype: DType, lanes: u32, pieces: &mut Pieces) ->
     let name = format!("{aligned}_u");
     let bytes = dtype.bytes();
     pieces.need(&name, |_| {
-        Ok(format!("typedef {aligned} {name} __attribute__((aligned({bytes}), may_alias));"))
+        Ok(format!(
+            "typedef {aligned} {name} __attribute__((aligned({bytes}), may_alias));"
+        ))
     })?;
     Ok(name)
 }
@@ -106,7 +117,10 @@ pub(super) fn unaligned_vector(dtype: DType, lanes: u32, pieces: &mut Pieces) ->
 pub(super) fn field_alignment(ty: &Type) -> String {
     match ty {
         Type::Vector(dtype, lanes) => {
-            format!(" __attribute__((aligned({})))", dtype.bytes() as u64 * u64::from(*lanes))
+            format!(
+                " __attribute__((aligned({})))",
+                dtype.bytes() as u64 * u64::from(*lanes)
+            )
         }
         Type::Array(element, _) => field_alignment(element),
         Type::Scalar(_) | Type::Pointer(..) | Type::Struct(_) | Type::Tile(_) => String::new(),
@@ -115,12 +129,16 @@ pub(super) fn field_alignment(ty: &Type) -> String {
 
 /// The C type of a tile: its elements, row by row.
 pub(super) fn tile(tile: TileType, pieces: &mut Pieces) -> Spelled<String> {
-    let TileType { dtype, rows, cols, .. } = tile;
+    let TileType {
+        dtype, rows, cols, ..
+    } = tile;
     let name = format!("lw_tile_{dtype}_{rows}x{cols}");
     let element = scalar(dtype, pieces);
     pieces.need(&name, |_| {
         let count = u64::from(rows) * u64::from(cols);
-        Ok(format!("typedef struct {{ {element} at[{count}]; }} {name};"))
+        Ok(format!(
+            "typedef struct {{ {element} at[{count}]; }} {name};"
+        ))
     })?;
     Ok(name)
 }
@@ -151,8 +169,16 @@ fn signed(value: i64) -> Expr {
         Err(_) if value == i64::MIN => "(-9223372036854775807LL - 1)".to_owned(),
         Err(_) => format!("{value}LL"),
     };
-    let precedence = if text.starts_with('-') { Precedence::Unary } else { Precedence::Primary };
-    Expr { precedence, ..Expr::primary(text) }.as_literal()
+    let precedence = if text.starts_with('-') {
+        Precedence::Unary
+    } else {
+        Precedence::Primary
+    };
+    Expr {
+        precedence,
+        ..Expr::primary(text)
+    }
+    .as_literal()
 }
 
 fn unsigned_literal(dtype: DType, bits: u64) -> Expr {
@@ -173,16 +199,17 @@ fn float(value: Scalar, pieces: &mut Pieces) -> Expr {
             return Expr::primary(format!("__builtin_nan{suffix}(\"\")"));
         }
         // Any other NaN keeps its bits.
-        let name = super::convert::bits_function(
-            unsigned_dtype(value.dtype()),
-            value.dtype(),
-            pieces,
-        );
+        let name =
+            super::convert::bits_function(unsigned_dtype(value.dtype()), value.dtype(), pieces);
         return Expr::primary(format!("{name}({:#x})", value.bits()));
     }
     if number.is_infinite() {
         let positive = Expr::primary(format!("__builtin_inf{suffix}()"));
-        return if number > 0.0 { positive } else { Expr::prefix("-", &positive) };
+        return if number > 0.0 {
+            positive
+        } else {
+            Expr::prefix("-", &positive)
+        };
     }
     // The shortest decimal that rounds to the value, as Rust prints it.
     let digits = if single {
@@ -190,6 +217,13 @@ fn float(value: Scalar, pieces: &mut Pieces) -> Expr {
     } else {
         format!("{number:?}")
     };
-    let precedence = if digits.starts_with('-') { Precedence::Unary } else { Precedence::Primary };
-    Expr { precedence, ..Expr::primary(format!("{digits}{suffix}")) }
+    let precedence = if digits.starts_with('-') {
+        Precedence::Unary
+    } else {
+        Precedence::Primary
+    };
+    Expr {
+        precedence,
+        ..Expr::primary(format!("{digits}{suffix}"))
+    }
 }

@@ -122,7 +122,9 @@ pub(super) fn bytes(lanes: u32, value: &Expr, pieces: &mut Pieces) -> Spelled<Ex
         } else {
             format!("__builtin_convertvector(m, {to}) & 1")
         };
-        Ok(format!("static inline {to} {name}({from} m) {{ return {body}; }}"))
+        Ok(format!(
+            "static inline {to} {name}({from} m) {{ return {body}; }}"
+        ))
     })?;
     Ok(Expr::call(&name, std::slice::from_ref(value)))
 }
@@ -148,7 +150,9 @@ pub(super) fn masked(bits: u32, lanes: u32, value: &Expr, pieces: &mut Pieces) -
         ),
     };
     pieces.need(&name, |_| {
-        Ok(format!("static inline {to} {name}({from} m) {{ return {body}; }}"))
+        Ok(format!(
+            "static inline {to} {name}({from} m) {{ return {body}; }}"
+        ))
     })?;
     Ok(Expr::call(&name, std::slice::from_ref(value)).shaped(Shape::Mask(bits)))
 }
@@ -187,36 +191,52 @@ fn function(op: Op, dtype: DType, lanes: u32, pieces: &mut Pieces) -> Spelled<St
     let name = format!("lw_{op}_{dtype}x{lanes}");
     let ty = vector(dtype, lanes, pieces)?;
     let truth = op.info().output == Output::Bool;
-    let result = if truth { mask(dtype.compute().bits(), lanes, pieces)? } else { ty.clone() };
+    let result = if truth {
+        mask(dtype.compute().bits(), lanes, pieces)?
+    } else {
+        ty.clone()
+    };
     let letters = &["a", "b", "c"][..op.arity()];
-    let params: Vec<String> = letters.iter().map(|letter| format!("{ty} {letter}")).collect();
+    let params: Vec<String> = letters
+        .iter()
+        .map(|letter| format!("{ty} {letter}"))
+        .collect();
     pieces.need(&name, |pieces| {
         let body = if is_narrow(dtype) {
             let wide = letters
                 .iter()
-                .map(|letter| {
-                    convert::widen_vector(dtype, lanes, &Expr::primary(*letter), pieces)
-                })
+                .map(|letter| convert::widen_vector(dtype, lanes, &Expr::primary(*letter), pieces))
                 .collect::<Spelled<Vec<Expr>>>()?;
             let wide = map(op, DType::F32, lanes, &wide, pieces)?;
-            let value =
-                if truth { wide } else { convert::narrow_vector(dtype, lanes, &wide, pieces)? };
+            let value = if truth {
+                wide
+            } else {
+                convert::narrow_vector(dtype, lanes, &wide, pieces)?
+            };
             format!("return {};", value.text)
         } else if matches!(op, Op::Min | Op::Max) && dtype.is_float() {
             extremum(op, dtype, lanes, &ty, pieces)?
+        } else if op == Op::Sign && dtype.is_int() {
+            // From masks, which are -1 where true; lane by lane GCC 12 gives those themselves.
+            format!("return ({ty})(a < 0) - ({ty})(a > 0);")
         } else if truth {
             // Not lane by lane: GCC 12 gets comparisons in such loops wrong.
             class_of_float(op, dtype, lanes, pieces)?
         } else {
             let scalar = scalar_ops::function(op, dtype, pieces)?;
-            let arguments: Vec<String> =
-                letters.iter().map(|letter| format!("{letter}[i]")).collect();
+            let arguments: Vec<String> = letters
+                .iter()
+                .map(|letter| format!("{letter}[i]"))
+                .collect();
             format!(
                 "{result} r; for (int i = 0; i < {lanes}; i++) r[i] = {scalar}({}); return r;",
                 arguments.join(", ")
             )
         };
-        Ok(format!("static inline {result} {name}({}) {{ {body} }}", params.join(", ")))
+        Ok(format!(
+            "static inline {result} {name}({}) {{ {body} }}",
+            params.join(", ")
+        ))
     })?;
     Ok(name)
 }
@@ -235,19 +255,23 @@ fn class_of_float(op: Op, dtype: DType, lanes: u32, pieces: &mut Pieces) -> Spel
 
 /// The larger or smaller, NaN if either is: x86's own `max(a, b)` is exactly `a > b ? a : b`, which
 /// leaves the case that only `a` is NaN.
-fn extremum(
-    op: Op,
-    dtype: DType,
-    lanes: u32,
-    ty: &str,
-    pieces: &mut Pieces,
-) -> Spelled<String> {
+fn extremum(op: Op, dtype: DType, lanes: u32, ty: &str, pieces: &mut Pieces) -> Spelled<String> {
     let select = need_select(dtype, lanes, pieces)?;
-    let (instruction, operator) = if op == Op::Max { ("max", ">") } else { ("min", "<") };
+    let (instruction, operator) = if op == Op::Max {
+        ("max", ">")
+    } else {
+        ("min", "<")
+    };
     let letter = if dtype == DType::F32 { "s" } else { "d" };
     let builtin = match lanes as usize * dtype.bytes() {
-        16 => Some(("__SSE2__", format!("__builtin_ia32_{instruction}p{letter}(a, b)"))),
-        32 => Some(("__AVX__", format!("__builtin_ia32_{instruction}p{letter}256(a, b)"))),
+        16 => Some((
+            "__SSE2__",
+            format!("__builtin_ia32_{instruction}p{letter}(a, b)"),
+        )),
+        32 => Some((
+            "__AVX__",
+            format!("__builtin_ia32_{instruction}p{letter}256(a, b)"),
+        )),
         // Clang's builtin of this name takes other arguments.
         64 => Some((
             "__AVX512F__) && !defined(__clang__",
@@ -266,18 +290,15 @@ fn extremum(
 }
 
 /// The scalar in every lane.
-pub(super) fn splat(
-    dtype: DType,
-    lanes: u32,
-    value: &Expr,
-    pieces: &mut Pieces,
-) -> Spelled<Expr> {
+pub(super) fn splat(dtype: DType, lanes: u32, value: &Expr, pieces: &mut Pieces) -> Spelled<Expr> {
     let ty = vector(dtype, lanes, pieces)?;
     let name = format!("lw_splat_{ty}");
     let element = scalar(dtype, pieces);
     pieces.need(&name, |_| {
         let lanes = vec!["a"; lanes as usize].join(", ");
-        Ok(format!("static inline {ty} {name}({element} a) {{ return ({ty}){{{lanes}}}; }}"))
+        Ok(format!(
+            "static inline {ty} {name}({element} a) {{ return ({ty}){{{lanes}}}; }}"
+        ))
     })?;
     Ok(Expr::call(&name, std::slice::from_ref(value)))
 }
@@ -300,7 +321,11 @@ pub(super) fn shuffle(
         let values: Vec<String> = picks
             .iter()
             .map(|&pick| {
-                if pick < lanes { format!("a[{pick}]") } else { format!("b[{}]", pick - lanes) }
+                if pick < lanes {
+                    format!("a[{pick}]")
+                } else {
+                    format!("b[{}]", pick - lanes)
+                }
             })
             .collect();
         let mut body = format!("return ({to}){{{}}};", values.join(", "));
@@ -313,7 +338,9 @@ pub(super) fn shuffle(
                 digits.join(", ")
             );
         }
-        Ok(format!("static inline {to} {name}({from} a, {from} b) {{ {body} }}"))
+        Ok(format!(
+            "static inline {to} {name}({from} a, {from} b) {{ {body} }}"
+        ))
     })?;
     Ok(Expr::call(&name, &[left.clone(), right.clone()]))
 }

@@ -4,12 +4,58 @@ use loopwright_ops::DType;
 
 /// C11's keywords, the names this dialect's own text uses, and macros of the headers it includes.
 const WORDS: &[&str] = &[
-    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum",
-    "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict",
-    "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union",
-    "unsigned", "void", "volatile", "while", "asm", "typeof", "bool", "true", "false", "nullptr",
-    "alignas", "alignof", "constexpr", "thread_local", "static_assert", "item", "rt", "args", "main",
-    "linux", "unix", "NULL",
+    "auto",
+    "break",
+    "case",
+    "char",
+    "const",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extern",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "register",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "typedef",
+    "union",
+    "unsigned",
+    "void",
+    "volatile",
+    "while",
+    "asm",
+    "typeof",
+    "bool",
+    "true",
+    "false",
+    "nullptr",
+    "alignas",
+    "alignof",
+    "constexpr",
+    "thread_local",
+    "static_assert",
+    "item",
+    "rt",
+    "args",
+    "main",
+    "linux",
+    "unix",
+    "NULL",
 ];
 
 /// Whether `word` means something already.
@@ -19,7 +65,9 @@ pub(super) fn is_reserved(word: &str) -> bool {
         || word.starts_with("__")
         || word.starts_with('_') && word[1..].starts_with(|c: char| c.is_ascii_uppercase())
         || word.ends_with("_t")
-        || ["_MAX", "_MIN", "_C", "_WIDTH"].iter().any(|end| word.ends_with(end))
+        || ["_MAX", "_MIN", "_C", "_WIDTH"]
+            .iter()
+            .any(|end| word.ends_with(end))
         || is_type(word)
 }
 

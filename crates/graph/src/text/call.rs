@@ -114,7 +114,8 @@ impl Lowering {
             return Diagnostic::new(place, format!("`{name}` needs to be told its dimensions"))
                 .help(format!("name them in brackets: `{name}[k](x)`"));
         }
-        let plain = Op::from_name(name).is_some() || name.parse::<DType>().is_ok() || name == "size";
+        let plain =
+            Op::from_name(name).is_some() || name.parse::<DType>().is_ok() || name == "size";
         if plain && bracketed {
             return Diagnostic::new(place, format!("`{name}` takes no dimensions"))
                 .help(format!("write `{name}(x)`"));
@@ -144,10 +145,7 @@ impl Lowering {
     }
 
     /// `[i, k, acc=f64]`: known dimensions, and the accumulator.
-    fn reduced(
-        &mut self,
-        options: &Options,
-    ) -> Result<(Vec<DimId>, Option<DType>), Diagnostic> {
+    fn reduced(&mut self, options: &Options) -> Result<(Vec<DimId>, Option<DType>), Diagnostic> {
         refuse_separators(options)?;
         let (mut dims, mut acc) = (Vec::new(), None);
         for item in &options.items {
@@ -177,8 +175,10 @@ impl Lowering {
         let operand = self.operand(call, span)?;
         let dtype = self.builder.node(operand).dtype;
         if !dtype.is_float() {
-            return Err(Diagnostic::new(span, format!("`mean` needs a float dtype, not {dtype}"))
-                .help("cast the operand: `mean[k](f32(x))`"));
+            return Err(
+                Diagnostic::new(span, format!("`mean` needs a float dtype, not {dtype}"))
+                    .help("cast the operand: `mean[k](f32(x))`"),
+            );
         }
         let (dims, acc) = self.reduced(options)?;
         self.builder.at(span);
@@ -226,9 +226,7 @@ impl Lowering {
         plain.items.retain(|item| !is_acc(item));
         let (dim, [exclusive, reverse]) = self.one_dim(call, &plain, ["exclusive", "reverse"])?;
         self.builder.at(span);
-        let node = self
-            .builder
-            .scan(op, operand, dim, acc, exclusive, reverse);
+        let node = self.builder.scan(op, operand, dim, acc, exclusive, reverse);
         self.at(span, node)
     }
 
@@ -324,7 +322,10 @@ impl Lowering {
                 .help(usage));
             }
         };
-        let combine = match (combine.name.text.as_str(), ReduceOp::from_name(&combine.name.text)) {
+        let combine = match (
+            combine.name.text.as_str(),
+            ReduceOp::from_name(&combine.name.text),
+        ) {
             ("set", _) => None,
             (_, Some(op)) => Some(op),
             (name, None) => {
@@ -389,8 +390,7 @@ impl Lowering {
                 }
             });
         }
-        let counter =
-            counter.unwrap_or_else(|| self.builder.constant(Scalar::zero(DType::U64)));
+        let counter = counter.unwrap_or_else(|| self.builder.constant(Scalar::zero(DType::U64)));
         Ok(self.map(Op::Threefry, &[seed, counter], span, &[])?.node)
     }
 
@@ -496,9 +496,11 @@ impl Lowering {
             let end = self.builder.size_value(end);
             let end = self.at(span, end)?;
             let before = self.map(Op::Lt, &[index, end], span, &[])?.node;
-            result = self.map(Op::Select, &[before, part, result], span, &[])?.node;
+            result = self
+                .map(Op::Select, &[before, part, result], span, &[])?
+                .node;
         }
-        // The condition puts the new dimension first; it belongs where the old one was.
+        // The last operand may bring dimensions that the others lack; they follow the first one's.
         let mut dims = order;
         for dim in self.builder.node(result).dims.clone() {
             if !dims.contains(&dim) {

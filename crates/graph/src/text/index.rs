@@ -226,7 +226,10 @@ impl Lowering {
                 let symbolic = matches!(call.function.text.as_str(), "min" | "max" | "size");
                 !symbolic
                     || call.options.is_some()
-                    || call.arguments.iter().any(|argument| self.is_value(argument))
+                    || call
+                        .arguments
+                        .iter()
+                        .any(|argument| self.is_value(argument))
             }
             ExprKind::Index(_) => true,
         }
@@ -304,10 +307,7 @@ impl Lowering {
             ExprKind::Literal(literal) => match (literal.kind, literal.dtype) {
                 (LiteralKind::Int, None) => {
                     literal.text.parse().map(Symbolic::constant).map_err(|_| {
-                        Diagnostic::new(
-                            expr.span,
-                            format!("{} does not fit 64 bits", literal.text),
-                        )
+                        Diagnostic::new(expr.span, format!("{} does not fit 64 bits", literal.text))
                     })
                 }
                 _ => Err(refuse("this literal")),

@@ -15,6 +15,9 @@ use loopwright_symbolic::Symbol;
 use loopwright_text::{Diagnostic, Span};
 use rustc_hash::FxBuildHasher;
 
+/// The origin of a size that is written where it is claimed.
+const HERE: &str = "what is written here";
+
 /// What a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Meaning {
@@ -76,7 +79,7 @@ fn diagnose(
 ) -> Diagnostic {
     let Located { error, places } = located;
     let place = places.first().copied().unwrap_or(end);
-    match error {
+    match *error {
         GraphError::Contradiction {
             name,
             first,
@@ -86,6 +89,7 @@ fn diagnose(
         } => {
             let said = |size: &str, origin: &str| match origin {
                 "" => size.to_owned(),
+                HERE => format!("{size} here"),
                 _ => format!("{size}, by {origin}"),
             };
             let message =
@@ -107,6 +111,16 @@ fn diagnose(
                     "did you mean `{near}`? A new dimension's size is said once: `dim {dim} = 8`"
                 )),
                 None => error.help(format!("say it: `dim {dim} = 8`")),
+            }
+        }
+        GraphError::OutOfRange {
+            ref dim, ref size, ..
+        } => {
+            let note = format!("`{dim}` has size {size} here");
+            let diagnostic = Diagnostic::new(place, error.to_string());
+            match places.get(1) {
+                Some(other) => diagnostic.label(*other, note),
+                None => diagnostic,
             }
         }
         error => Diagnostic::new(place, error.to_string()),
@@ -220,22 +234,13 @@ impl Lowering {
 
     fn parameter(&mut self, declared: &Declared, op: NodeOp) -> Result<(), Diagnostic> {
         let name = &declared.name;
-        if name.sigil {
-            return Err(
-                Diagnostic::new(name.span, "an input or state needs a name").help(
-                    "names with `%` stand for arrays without one, and nobody could give it a value",
-                ),
-            );
-        }
         let dims = self.dims(&declared.dims)?;
-        self.check_new(name)?;
         let node = match op {
-            NodeOp::State => self.builder.state(&name.text, declared.dtype, &dims),
-            _ => self.builder.input(&name.text, declared.dtype, &dims),
+            NodeOp::State => self.builder.state("", declared.dtype, &dims),
+            _ => self.builder.input("", declared.dtype, &dims),
         };
         let node = self.at(name.span, node)?;
-        self.record(name, Meaning::Node(node));
-        Ok(())
+        self.define(name, node)
     }
 
     fn constant(&mut self, declared: &Declared, values: &Values) -> Result<(), Diagnostic> {
@@ -247,8 +252,11 @@ impl Lowering {
                 self.builder.constant(value)
             }
             Values::One(_, span) => {
-                return Err(Diagnostic::new(*span, "a constant with dimensions needs a list")
-                    .help("write `[1, 2, 3]`, or leave the dimensions out: a scalar broadcasts"));
+                return Err(
+                    Diagnostic::new(*span, "a constant with dimensions needs a list").help(
+                        "write `[1, 2, 3]`, or leave the dimensions out: a scalar broadcasts",
+                    ),
+                );
             }
             Values::List(items, span) => {
                 let mut shape = Vec::new();
@@ -267,9 +275,9 @@ impl Lowering {
                     return Err(Diagnostic::new(
                         *span,
                         format!(
-                            "the lists nest {} deep, and the constant has {} dimensions",
+                            "the lists nest {} deep for the dimensions [{}]",
                             shape.len(),
-                            dims.len()
+                            self.builder.dim_list(&dims)
                         ),
                     ));
                 }
@@ -451,7 +459,7 @@ impl Lowering {
         }
         let place = name.span.to(value.span);
         self.builder.at(place);
-        self.builder.set_size(dim, size, "what is written here");
+        self.builder.set_size(dim, size, HERE);
         Ok(())
     }
 
@@ -496,7 +504,7 @@ fn flatten(
             return Err(Diagnostic::new(
                 span,
                 format!(
-                    "this list has {} entries, and the ones before have {count}",
+                    "this list is {} long, and the ones before it are {count} long",
                     items.len()
                 ),
             ));
@@ -555,7 +563,7 @@ pub(super) fn literal_scalar(
         .help(match (literal.kind, dtype) {
             (_, DType::Bool) => "write `true` or `false`, or compare: `x != 0`".to_owned(),
             (LiteralKind::Float, _) => {
-                format!("write a whole number, or cast the {dtype} operand: `f32(x)`")
+                "write a whole number, or cast what stands beside it: `f32(x)`".to_owned()
             }
             _ => format!("write a number, or cast: `{dtype}(x)`"),
         }));

@@ -1,7 +1,35 @@
 //! The text form of programs.
+//!
+//! [`parse`] goes from tokens to a syntax tree (`parser`, `ast`) to a graph (`lower` for statements and
+//! names, `value` for expressions that make nodes, `index` for those that are indices and sizes, `call`
+//! for functions). [`print()`] writes the canonical form, a subset of the language.
+//!
+//! ```text
+//! program   = "loopwright program 1" { statement }          one a line; lines continue in brackets
+//! statement = "size" NAME [= number], ..                     a size, with a default
+//!           | "dim" NAME [= size], ..                        a dimension, with its size
+//!           | "input" NAME: dtype [dims]                     given from outside
+//!           | "state" NAME: dtype [dims]                     given from outside, may be updated
+//!           | "const" NAME: dtype [dims] = values            a literal, or nested lists of them
+//!           | NAME [dims] = value                            with dims: laid out, broadcast, or a view
+//!           | "update" NAME = value                          a state's value after the run
+//!           | "output" NAME [= value], ..                    a result
+//! dims      = "[" NAME [= size], .. "]"                      new names are new dimensions
+//! value     = literal | NAME | value op value | - value | ! value | (value)
+//!           | value[index, ..] [if condition, ..] [else literal]     a view, or a lookup
+//!           | function(value, ..) | function[options](value, ..)
+//! ```
+//!
+//! Operators, loosest first: `|`, `^`, `&`, comparisons, shifts, `+ -`, `* / // %`, unary `- !`, `**`.
+//! A dimension's name as a value is the index along it, a size's name its value (both `i64`); in a size,
+//! a dimension's name is its size, which `size(i)` says everywhere. Names of dimensions, sizes and
+//! arrays share one space; `%name` names an array that has no name, and any name may stand in quotes.
+//! Literals without a dtype suffix take the dtype of the operand beside them; nothing else converts by
+//! itself.
 
 mod ast;
 mod call;
+mod expr_text;
 mod index;
 mod lower;
 mod parser;
@@ -12,6 +40,7 @@ mod value;
 use crate::ir::Graph;
 use loopwright_text::{Diagnostic, Source, Span};
 
+pub(crate) use expr_text::expr_text;
 pub use printer::print;
 
 /// Reads a program.

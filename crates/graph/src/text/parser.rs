@@ -587,7 +587,9 @@ fn number(text: &str, span: Span) -> Result<Literal, Diagnostic> {
         });
     }
     // The longest dtype name that ends it: `1bf16` is a bf16, not a `1b` of f16.
-    let suffixes = DType::ALL.into_iter().filter(|dtype| text.ends_with(dtype.name()));
+    let suffixes = DType::ALL
+        .into_iter()
+        .filter(|dtype| text.ends_with(dtype.name()));
     let dtype = suffixes.max_by_key(|dtype| dtype.name().len());
     let digits = match dtype {
         Some(dtype) => &text[..text.len() - dtype.name().len()],

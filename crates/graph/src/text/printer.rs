@@ -5,10 +5,11 @@
 //! its solved size. Reading it back gives the same graph, numbering and all.
 
 use super::ast::Binary;
+use super::expr_text::expr_text;
 use super::parser::RESERVED;
 use crate::ir::{DimId, Graph, Node, NodeId, NodeOp, SymbolInfo, View};
 use loopwright_ops::{DType, Op, Scalar};
-use loopwright_symbolic::{Cmp, Expr, ExprKind, Symbol};
+use loopwright_symbolic::{Expr, Symbol};
 use loopwright_text::{Source, Token, lex};
 use std::fmt::{self, Write as _};
 
@@ -25,15 +26,6 @@ impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&print(self))
     }
-}
-
-/// How tightly an integer expression binds.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
-    Comparison,
-    Sum,
-    Product,
-    Atom,
 }
 
 struct Printer<'a> {
@@ -55,7 +47,7 @@ impl Printer<'_> {
                 }
                 SymbolInfo::Index(dim) => {
                     write!(out, "dim {} = ", self.dim(*dim))?;
-                    self.expr(out, &self.graph.dim(*dim).size, Level::Comparison)?;
+                    out.push_str(&self.expr(&self.graph.dim(*dim).size));
                 }
             }
             out.push('\n');
@@ -158,10 +150,7 @@ impl Printer<'_> {
             }
             NodeOp::Index(dim) => write!(out, "index[{}, {}]", self.dim(*dim), node.dtype),
             NodeOp::Size(size) => {
-                out.push_str("size(");
-                self.expr(out, size, Level::Comparison)?;
-                out.push(')');
-                Ok(())
+                write!(out, "size({})", self.expr(size))
             }
             NodeOp::Map(op) => {
                 let infix = Binary::ALL.into_iter().find(|binary| binary.op() == *op);
@@ -241,12 +230,9 @@ impl Printer<'_> {
     }
 
     fn view(&self, out: &mut String, view: &View, input: &str) -> fmt::Result {
-        write!(out, "{input}[")?;
-        self.list(out, &view.map)?;
-        out.push(']');
+        write!(out, "{input}[{}]", self.exprs(&view.map))?;
         if !view.constraints.is_empty() {
-            out.push_str(" if ");
-            self.list(out, &view.constraints)?;
+            write!(out, " if {}", self.exprs(&view.constraints))?;
         }
         if let Some(outside) = view.outside {
             write!(out, " else {outside}")?;
@@ -254,129 +240,17 @@ impl Printer<'_> {
         Ok(())
     }
 
-    fn list(&self, out: &mut String, exprs: &[Expr]) -> fmt::Result {
-        for (at, expr) in exprs.iter().enumerate() {
-            out.push_str(if at > 0 { ", " } else { "" });
-            self.expr(out, expr, Level::Comparison)?;
-        }
-        Ok(())
+    fn exprs(&self, exprs: &[Expr]) -> String {
+        let texts: Vec<String> = exprs.iter().map(|expr| self.expr(expr)).collect();
+        texts.join(", ")
     }
 
-    /// An integer expression, in parentheses unless it binds at least as tightly as `least`.
-    fn expr(&self, out: &mut String, expr: &Expr, least: Level) -> fmt::Result {
-        let level = level(expr);
-        if level < least {
-            out.push('(');
-            self.expr(out, expr, Level::Comparison)?;
-            out.push(')');
-            return Ok(());
-        }
-        match expr.kind() {
-            ExprKind::Const(value) => write!(out, "{value}"),
-            ExprKind::Symbol(symbol) => {
-                out.push_str(&self.symbol(*symbol));
-                Ok(())
-            }
-            ExprKind::Add(terms) => {
-                // A positive term leads where there is one: `N - i`, not `-i + N`.
-                let lead = terms.iter().position(|term| !parts(term).0).unwrap_or(0);
-                self.term(out, &terms[lead], ["", "-"])?;
-                for (at, term) in terms.iter().enumerate() {
-                    if at != lead {
-                        self.term(out, term, [" + ", " - "])?;
-                    }
-                }
-                Ok(())
-            }
-            ExprKind::Mul(_) => self.term(out, expr, ["", "-"]),
-            ExprKind::FloorDiv(a, b) => self.infix(out, a, " // ", b, Level::Product, Level::Atom),
-            ExprKind::Mod(a, b) => self.infix(out, a, " % ", b, Level::Product, Level::Atom),
-            ExprKind::Min(a, b) => self.call(out, "min", a, b),
-            ExprKind::Max(a, b) => self.call(out, "max", a, b),
-            ExprKind::Compare(cmp, a, b) => {
-                let operator = match cmp {
-                    Cmp::Eq => " == ",
-                    Cmp::Ne => " != ",
-                    Cmp::Lt => " < ",
-                    Cmp::Le => " <= ",
-                };
-                self.infix(out, a, operator, b, Level::Sum, Level::Sum)
-            }
-        }
-    }
-
-    /// A term, with what is written before it when it is positive and when it is negative.
-    fn term(&self, out: &mut String, term: &Expr, signs: [&str; 2]) -> fmt::Result {
-        let (negative, factors, scale) = parts(term);
-        out.push_str(signs[usize::from(negative)]);
-        // A sign in front binds tighter than `//` and `%`.
-        let alone = factors.len() == 1 && scale == 1 && !(negative && signs[1] == "-");
-        let least = if alone { Level::Product } else { Level::Atom };
-        for (at, factor) in factors.iter().enumerate() {
-            out.push_str(if at > 0 { "*" } else { "" });
-            self.expr(out, factor, least)?;
-        }
-        match (factors.is_empty(), scale) {
-            (true, _) => write!(out, "{scale}"),
-            (false, 1) => Ok(()),
-            (false, _) => write!(out, "*{scale}"),
-        }
-    }
-
-    fn infix(
-        &self,
-        out: &mut String,
-        a: &Expr,
-        operator: &str,
-        b: &Expr,
-        least_a: Level,
-        least_b: Level,
-    ) -> fmt::Result {
-        self.expr(out, a, least_a)?;
-        out.push_str(operator);
-        self.expr(out, b, least_b)
-    }
-
-    fn call(&self, out: &mut String, function: &str, a: &Expr, b: &Expr) -> fmt::Result {
-        write!(out, "{function}(")?;
-        self.expr(out, a, Level::Comparison)?;
-        out.push_str(", ");
-        self.expr(out, b, Level::Comparison)?;
-        out.push(')');
-        Ok(())
+    fn expr(&self, expr: &Expr) -> String {
+        expr_text(expr, &|symbol| self.symbol(symbol))
     }
 
     fn symbol(&self, symbol: Symbol) -> String {
         name_text(&self.graph.symbol_name(symbol))
-    }
-}
-
-fn level(expr: &Expr) -> Level {
-    match expr.kind() {
-        ExprKind::Compare(..) => Level::Comparison,
-        ExprKind::Add(_) => Level::Sum,
-        ExprKind::Mul(_) | ExprKind::FloorDiv(..) | ExprKind::Mod(..) => Level::Product,
-        ExprKind::Const(value) if *value < 0 => Level::Sum,
-        ExprKind::Const(_) | ExprKind::Symbol(_) | ExprKind::Min(..) | ExprKind::Max(..) => {
-            Level::Atom
-        }
-    }
-}
-
-/// Whether a term is written with a minus sign, its factors but for a number, and that number
-/// without the sign. The smallest number keeps its sign: its magnitude is not a number.
-fn parts(term: &Expr) -> (bool, &[Expr], i64) {
-    let (factors, scale) = match term.kind() {
-        ExprKind::Const(value) => (&[] as &[Expr], *value),
-        ExprKind::Mul(factors) => match factors.split_last().map(|(last, _)| last.as_const()) {
-            Some(Some(scale)) => (&factors[..factors.len() - 1], scale),
-            _ => (factors.as_slice(), 1),
-        },
-        _ => (std::slice::from_ref(term), 1),
-    };
-    match scale.checked_neg() {
-        Some(positive) if scale < 0 => (true, factors, positive),
-        _ => (false, factors, scale),
     }
 }
 

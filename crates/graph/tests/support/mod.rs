@@ -124,7 +124,9 @@ pub fn examples() -> Vec<(String, String)> {
         .map(|entry| entry.expect("the folder can be read").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "lw"))
         .map(|path| {
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            let name = path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned());
             let text = std::fs::read_to_string(&path).expect("an example can be read");
             (name.unwrap_or_default(), text)
         })

@@ -28,10 +28,19 @@ pub(super) fn compile(module: &Module) -> Result<Program, InterpretError> {
     let kernels = module
         .functions
         .iter()
-        .map(|source| (source.kind, source.params.iter().map(|param| {
-            let info = &source.values[param.value.0 as usize];
-            (info.name.clone(), info.ty.clone())
-        }).collect()))
+        .map(|source| {
+            (
+                source.kind,
+                source
+                    .params
+                    .iter()
+                    .map(|param| {
+                        let info = &source.values[param.value.0 as usize];
+                        (info.name.clone(), info.ty.clone())
+                    })
+                    .collect(),
+            )
+        })
         .collect();
     Ok(Program {
         functions,
@@ -171,10 +180,9 @@ impl<'m> Compiler<'m> {
     fn tile(&self, value: Value) -> Result<TileType, InterpretError> {
         match self.ty(value)? {
             Type::Tile(tile) => Ok(*tile),
-            other => Err(self.malformed(format!(
-                "value {} must be a tile, not {other:?}",
-                value.0
-            ))),
+            other => {
+                Err(self.malformed(format!("value {} must be a tile, not {other:?}", value.0)))
+            }
         }
     }
 
@@ -281,7 +289,8 @@ impl<'m> Compiler<'m> {
                 body,
             } => {
                 let reversed = *kind == LoopKind::Parallel;
-                let [var_slot, start, step] = [*var, *start, *step].map(|v| self.scalar(v, DType::I64));
+                let [var_slot, start, step] =
+                    [*var, *start, *step].map(|v| self.scalar(v, DType::I64));
                 let (var_slot, start, step) = (var_slot?, start?, step?);
                 let end = self.scalar(*end, DType::I64)?;
                 let remaining = self.slots;
@@ -422,7 +431,10 @@ impl<'m> Compiler<'m> {
             return Err(self.malformed(format!("calls function {function}, which does not exist")));
         };
         let params: Vec<_> = callee.params.iter().map(|p| callee.ty(p.value)).collect();
-        let given = args.iter().map(|&arg| self.ty(arg)).collect::<Result<Vec<_>, _>>()?;
+        let given = args
+            .iter()
+            .map(|&arg| self.ty(arg))
+            .collect::<Result<Vec<_>, _>>()?;
         let result = dst.map(|dst| self.ty(dst)).transpose()?;
         if params != given || (result.is_some() && result != callee.result.as_ref()) {
             return Err(self.malformed(format!(
@@ -752,7 +764,8 @@ impl<'m> Compiler<'m> {
             } => {
                 let [l, r, a] = [*left, *right, *accumulator].map(|tile| self.tile(tile));
                 let (l, r, a) = (l?, r?, a?);
-                if l.rows != a.rows || r.cols != a.cols || l.cols != r.rows || *ty != Type::Tile(a) {
+                if l.rows != a.rows || r.cols != a.cols || l.cols != r.rows || *ty != Type::Tile(a)
+                {
                     return wrong("its tiles do not fit");
                 }
                 Code::TileMma(Box::new(TileMma {

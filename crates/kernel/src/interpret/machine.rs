@@ -518,9 +518,10 @@ impl<'a> Machine<'_, 'a> {
                         result: *dst,
                     };
                     function = callee;
-                    item.regions.resize_with(frame.regions + callee.privates as usize, || {
-                        Region::Own(Own::default())
-                    });
+                    item.regions
+                        .resize_with(frame.regions + callee.privates as usize, || {
+                            Region::Own(Own::default())
+                        });
                 }
                 Code::Return { src, count } => {
                     let Some(caller) = item.frames.pop() else {
@@ -776,7 +777,11 @@ impl Place {
                 action,
                 pointer,
                 // The first element that is not there.
-                index: if first < 0 { first } else { first.max(length.into()) },
+                index: if first < 0 {
+                    first
+                } else {
+                    first.max(length.into())
+                },
                 length,
             },
             Fault::Undefined => InterpretError::Undefined {

@@ -176,7 +176,11 @@ mod tests {
 
     #[test]
     fn pointers_survive_memory() {
-        for region in [RegionId::Argument(0), RegionId::Group(3), RegionId::Item((1 << 20) - 1)] {
+        for region in [
+            RegionId::Argument(0),
+            RegionId::Group(3),
+            RegionId::Item((1 << 20) - 1),
+        ] {
             for offset in [0i64, 1, -1, (1 << 41) - 1, -(1 << 41)] {
                 let packed = pack_pointer(region.bits(), offset as u64);
                 let unpacked = packed.map(unpack_pointer);

@@ -160,7 +160,9 @@ pub enum InterpretError {
         got: String,
     },
     /// A grid that cannot be.
-    #[error("kernel `{kernel}` cannot run on a grid of {global:?} in groups of {local:?}: {reason}")]
+    #[error(
+        "kernel `{kernel}` cannot run on a grid of {global:?} in groups of {local:?}: {reason}"
+    )]
     Grid {
         /// The kernel.
         kernel: String,

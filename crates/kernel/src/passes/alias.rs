@@ -86,9 +86,9 @@ impl Memory {
                 Stmt::Let(value, inst) => {
                     let reach = match inst {
                         Inst::Alloc { space, .. } => Reach::Class(self.class(*space, true)),
-                        Inst::Offset { ptr, .. } | Inst::Field { ptr, .. } | Inst::Elements(ptr) => {
-                            self.reach(*ptr)
-                        }
+                        Inst::Offset { ptr, .. }
+                        | Inst::Field { ptr, .. }
+                        | Inst::Elements(ptr) => self.reach(*ptr),
                         Inst::Call(_, args) => {
                             self.escape(args);
                             match function.ty(*value) {

@@ -79,7 +79,10 @@ impl Cse<'_> {
             return;
         }
         for class in 0..self.versions.len() {
-            if self.memory.may_change(write, super::alias::Class(class as u32)) {
+            if self
+                .memory
+                .may_change(write, super::alias::Class(class as u32))
+            {
                 self.versions[class] += 1;
             }
         }
@@ -171,27 +174,25 @@ impl Cse<'_> {
     }
 
     /// The known value that `inst` would compute; otherwise it is known from now on.
-    fn reuse(&mut self, value: Value, inst: &mut Inst) -> Option<Value> {
+    fn reuse(&mut self, value: Value, inst: &Inst) -> Option<Value> {
         let version = match read_through(inst) {
             Some(ptr) => self.version(ptr),
             None if is_pure(inst) => 0,
             None => return None,
         };
-        self.normalise(inst);
+        let inst = self.normal(inst);
         let ty = self.function.ty(value);
-        let hash = fingerprint(inst, ty);
+        let hash = fingerprint(&inst, ty);
         let mut at = self.latest.get(&hash).copied();
         while let Some(number) = at {
             let entry = &self.entries[number as usize];
-            if entry.version == version
-                && entry.inst == *inst
-                && self.function.ty(entry.value) == ty
+            if entry.version == version && entry.inst == inst && self.function.ty(entry.value) == ty
             {
                 return Some(entry.value);
             }
             at = entry.before;
         }
-        self.learn(hash, inst.clone(), value, version);
+        self.learn(hash, inst, value, version);
         None
     }
 
@@ -206,17 +207,23 @@ impl Cse<'_> {
         });
     }
 
-    /// Orders the operands of a commutative op. Not of floats: which of two NaNs comes out is not
-    /// part of an op's meaning, but it should not depend on a pass either.
-    fn normalise(&self, inst: &mut Inst) {
-        if let Inst::Map(op, operands) = inst
+    /// The instruction with the operands of a commutative op in order. Not of floats: which of two
+    /// NaNs comes out is not part of an op's meaning, but it should not depend on a pass either.
+    fn normal(&self, inst: &Inst) -> Inst {
+        let mut inst = inst.clone();
+        if let Inst::Map(op, operands) = &mut inst
             && op.info().commutative
             && let [left, right] = operands[..]
             && left > right
-            && self.function.ty(left).dtype().is_some_and(|dtype| !dtype.is_float())
+            && self
+                .function
+                .ty(left)
+                .dtype()
+                .is_some_and(|dtype| !dtype.is_float())
         {
             operands.swap(0, 1);
         }
+        inst
     }
 }
 

@@ -99,8 +99,7 @@ impl Inline<'_> {
                     value,
                     Inst::Alloc {
                         space: Space::Private,
-                        ty:
-                            Type::Scalar(_) | Type::Vector(..) | Type::Pointer(..) | Type::Tile(_),
+                        ty: Type::Scalar(_) | Type::Vector(..) | Type::Pointer(..) | Type::Tile(_),
                         ..
                     },
                 ) => {
@@ -245,11 +244,14 @@ impl Inline<'_> {
     fn stored(&self, number: u32, index: Value, value: Value) -> Option<Value> {
         let array = &self.arrays[number as usize];
         let place = self.place[index.0 as usize];
-        let found = array.stored[array.alive_from..].iter().rev().find(|stored| {
-            stored.alive
-                && stored.place == place
-                && self.function.ty(stored.value) == self.function.ty(value)
-        })?;
+        let found = array.stored[array.alive_from..]
+            .iter()
+            .rev()
+            .find(|stored| {
+                stored.alive
+                    && stored.place == place
+                    && self.function.ty(stored.value) == self.function.ty(value)
+            })?;
         Some(found.value)
     }
 
@@ -265,8 +267,8 @@ impl Inline<'_> {
         let lanes = i64::from(ty.lanes());
         for stored in &mut array.stored[array.alive_from..] {
             let distance = place.offset.wrapping_sub(stored.place.offset);
-            let apart = place.base == stored.place.base
-                && (distance >= stored.lanes || distance <= -lanes);
+            let apart =
+                place.base == stored.place.base && (distance >= stored.lanes || distance <= -lanes);
             stored.alive &= apart;
         }
         let remembered = array.stored.len();

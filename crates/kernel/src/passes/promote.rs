@@ -98,10 +98,8 @@ impl Scan {
                     Inst::Alloc {
                         space: Space::Private,
                         ty:
-                            ty @ (Type::Scalar(_)
-                            | Type::Vector(..)
-                            | Type::Pointer(..)
-                            | Type::Tile(_)),
+                            ty
+                            @ (Type::Scalar(_) | Type::Vector(..) | Type::Pointer(..) | Type::Tile(_)),
                         count,
                     },
                 ) => {

@@ -9,6 +9,9 @@ use loopwright_ops::{DType, Op, ReduceOp, Scalar};
 /// Elements of every buffer.
 pub(super) const ELEMENTS: i64 = 16;
 
+/// Elements of the buffers, one per dtype, in which computed values are shown to the outside.
+pub(super) const SHOWN: i64 = 64;
+
 /// SplitMix64: small, seeded, and the same everywhere.
 pub(super) struct Random(u64);
 
@@ -40,7 +43,7 @@ impl Random {
     /// A value that often lies at an edge.
     pub fn scalar(&mut self, dtype: DType) -> Scalar {
         match self.below(8) {
-            0 => Scalar::zero(dtype),
+            0 | 7 => Scalar::zero(dtype),
             1 => Scalar::one(dtype),
             2 => Scalar::min_value(dtype),
             3 if dtype.is_float() => {
@@ -53,13 +56,14 @@ impl Random {
     }
 }
 
-/// A random kernel `fuzzed`, which takes its buffers and then an `i64` below 4.
+/// A random kernel `fuzzed`, which takes its buffers, one buffer per dtype of [`DTYPES`] that is only
+/// written, and an `i64` below 4.
 pub(super) struct Kernel {
     pub module: Module,
     pub buffers: Vec<DType>,
 }
 
-const DTYPES: [DType; 9] = [
+pub(super) const DTYPES: [DType; 9] = [
     DType::F32,
     DType::I64,
     DType::Bool,
@@ -93,22 +97,28 @@ pub(super) fn generate(seed: u64) -> Kernel {
             count: ELEMENTS,
         });
     }
+    let shown = DTYPES.map(|dtype| {
+        let ty = Type::Scalar(dtype).pointer(Space::Global);
+        (
+            function.param(ty, format!("shown_{dtype}"), Access::Write, true),
+            0,
+        )
+    });
     let n = function.param(Type::INDEX, "n", Access::Read, false);
     let mut writer = Writer {
         function,
         random,
         values: vec![n],
+        indices: Vec::new(),
         memory,
+        shown,
+        n,
         budget: 60,
         loops: 0,
         jumps: false,
     };
     let mut body = Block::new();
     writer.block(&mut body, 25, 0);
-    // Something is always seen from outside.
-    for _ in 0..3 {
-        writer.store(&mut body);
-    }
     writer.function.body = body;
     Kernel {
         module: Module {
@@ -127,11 +137,15 @@ fn bump() -> Function {
     let index = function.param(Type::INDEX, "i", Access::Read, false);
     let f32 = Type::Scalar(DType::F32);
     function.result = Some(f32.clone());
-    let [before, one, after] = ["before", "one", "after"].map(|name| function.value(f32.clone(), name));
+    let [before, one, after] =
+        ["before", "one", "after"].map(|name| function.value(f32.clone(), name));
     function.body = vec![
         Stmt::Let(before, Inst::Load { ptr, index }),
         Stmt::Let(one, Inst::Const(Scalar::f32(1.0))),
-        Stmt::Let(after, Inst::Map(Op::Add, [before, one].into_iter().collect())),
+        Stmt::Let(
+            after,
+            Inst::Map(Op::Add, [before, one].into_iter().collect()),
+        ),
         Stmt::Store {
             ptr,
             index,
@@ -155,8 +169,14 @@ struct Writer {
     random: Random,
     /// The values visible here.
     values: Vec<Value>,
+    /// Indices visible here, with a bound they are below.
+    indices: Vec<(Value, i64)>,
     /// The memory visible here, all of it defined.
     memory: Vec<Array>,
+    /// The buffers that show values, and how much of each is used.
+    shown: [(Value, i64); DTYPES.len()],
+    /// The last parameter.
+    n: Value,
     /// Statements that may still be written.
     budget: i64,
     /// Loops around.
@@ -204,13 +224,43 @@ impl Writer {
 
     /// An `i64` that is at least 0 and below `bound`.
     fn index(&mut self, out: &mut Block, bound: i64) -> Value {
-        if self.random.chance(40) {
+        // The same index again is what makes loads and stores meet.
+        let fitting: Vec<Value> = self
+            .indices
+            .iter()
+            .filter(|(_, below)| *below <= bound)
+            .map(|(value, _)| *value)
+            .collect();
+        if !fitting.is_empty() && self.random.chance(60) {
+            return self.random.pick(&fitting);
+        }
+        if self.random.chance(30) {
             let at = self.random.below(bound as u64) as i64;
-            return self.constant(out, Scalar::i64(at));
+            let index = self.constant(out, Scalar::i64(at));
+            self.indices.push((index, at + 1));
+            return index;
         }
         let at = self.affine(out);
         let limit = self.constant(out, Scalar::i64(bound));
-        self.map(out, Type::INDEX, Op::Mod, &[at, limit])
+        let index = self.map(out, Type::INDEX, Op::Mod, &[at, limit]);
+        self.indices.push((index, bound));
+        index
+    }
+
+    /// Shows a value to the outside.
+    fn show(&mut self, out: &mut Block, value: Value) {
+        let ty = self.function.ty(value).clone();
+        let place = DTYPES.iter().position(|&dtype| ty.dtype() == Some(dtype));
+        let Some(place) = place else { return };
+        let (ptr, used) = self.shown[place];
+        let lanes = i64::from(ty.lanes());
+        if used + lanes > SHOWN {
+            return;
+        }
+        self.shown[place].1 += lanes;
+        let index = self.function.value(Type::INDEX, "");
+        out.push(Stmt::Let(index, Inst::Const(Scalar::i64(used))));
+        out.push(Stmt::Store { ptr, index, value });
     }
 
     /// An expression as index arithmetic has them.
@@ -291,12 +341,13 @@ impl Writer {
 
     fn block(&mut self, out: &mut Block, most: u64, depth: u32) {
         let (values, memory) = (self.values.len(), self.memory.len());
+        let indices = self.indices.len();
         for _ in 0..1 + self.random.below(most) {
             if self.budget <= 0 {
                 break;
             }
             self.budget -= 1;
-            match self.random.below(if depth < 4 { 20 } else { 14 }) {
+            match self.random.below(if depth < 4 { 22 } else { 14 }) {
                 0..4 => self.op(out),
                 4 => self.convert(out),
                 5 | 6 => self.lanes(out),
@@ -305,19 +356,32 @@ impl Writer {
                     self.define(out, ty, Inst::Load { ptr, index });
                 }
                 10..12 => self.store(out),
-                12 => {
-                    self.affine(out);
-                }
+                12 => match self.random.below(3) {
+                    0 => {
+                        self.affine(out);
+                    }
+                    1 => self.divide(out),
+                    _ => self.compare(out),
+                },
                 13 => self.effect(out),
                 14 => self.alloc(out),
                 15 | 16 => self.counted(out, depth),
                 17 => self.while_loop(out, depth),
+                18 => self.guarded(out),
+                19 => self.accumulate(out),
                 _ => self.branch(out, depth),
+            }
+        }
+        for at in values..self.values.len() {
+            let value = self.values[at];
+            if self.random.chance(40) {
+                self.show(out, value);
             }
         }
         if depth > 0 {
             self.values.truncate(values);
             self.memory.truncate(memory);
+            self.indices.truncate(indices);
         }
     }
 
@@ -328,7 +392,15 @@ impl Writer {
             .copied()
             .filter(|op| op.info().class.allows(dtype))
             .collect();
-        let common = [Op::Add, Op::Sub, Op::Mul, Op::Lt, Op::Select, Op::Neg, Op::Min];
+        let common = [
+            Op::Add,
+            Op::Sub,
+            Op::Mul,
+            Op::Lt,
+            Op::Select,
+            Op::Neg,
+            Op::Min,
+        ];
         let mut op = self.random.pick(&allowed);
         if self.random.chance(50) {
             let common = self.random.pick(&common);
@@ -356,7 +428,8 @@ impl Writer {
         let value = self.value(out, &Type::Scalar(from));
         let to = self.random.pick(&DTYPES);
         // The bits of a NaN are nobody's promise, so floats are not taken apart.
-        if self.random.chance(30) && from.is_int() && to.bits() == from.bits() && to != DType::Bool {
+        if self.random.chance(30) && from.is_int() && to.bits() == from.bits() && to != DType::Bool
+        {
             self.define(out, Type::Scalar(to), Inst::Bitcast(to, value));
         } else {
             let mid = self.define(out, Type::Scalar(to), Inst::Cast(to, value));
@@ -417,7 +490,12 @@ impl Writer {
         // Floats only add and move atomically.
         let integers = ptr.ty == Type::INDEX;
         let inst = if !integers || self.random.chance(70) {
-            let ops = [AtomicOp::Add, AtomicOp::Exchange, AtomicOp::Max, AtomicOp::Xor];
+            let ops = [
+                AtomicOp::Add,
+                AtomicOp::Exchange,
+                AtomicOp::Max,
+                AtomicOp::Xor,
+            ];
             Inst::Atomic {
                 op: self.random.pick(&ops[..if integers { 4 } else { 2 }]),
                 ptr: ptr.ptr,
@@ -460,7 +538,9 @@ impl Writer {
             }
         } else {
             let value = self.value(out, &ty);
-            let kind = self.random.pick(&[LoopKind::Serial, LoopKind::Unroll, LoopKind::Vectorize]);
+            let kind = self
+                .random
+                .pick(&[LoopKind::Serial, LoopKind::Unroll, LoopKind::Vectorize]);
             let [start, end, step] =
                 [0, count, 1].map(|bound| self.constant(out, Scalar::i64(bound)));
             let var = self.function.value(Type::INDEX, "i");
@@ -501,15 +581,18 @@ impl Writer {
         let [start, mut end, step] =
             [first, first + trips * by, by].map(|bound| self.constant(out, Scalar::i64(bound)));
         if self.random.chance(25) {
-            end = self.function.params[4].value;
+            end = self.n;
         }
         let kind = self.random.pick(&[LoopKind::Serial, LoopKind::Unroll]);
         let var = self.function.value(Type::INDEX, "i");
         let visible = self.values.len();
         self.values.push(var);
+        let indices = self.indices.len();
+        self.indices.push((var, first + trips.max(4) * by));
         let jumps = self.random.chance(40);
         let body = self.inside(depth, jumps);
         self.values.truncate(visible);
+        self.indices.truncate(indices);
         out.push(Stmt::For {
             var,
             start,
@@ -525,7 +608,9 @@ impl Writer {
         if self.loops >= 2 {
             return;
         }
-        let counter = self.function.value(Type::INDEX.pointer(Space::Private), "counter");
+        let counter = self
+            .function
+            .value(Type::INDEX.pointer(Space::Private), "counter");
         out.push(Stmt::Let(
             counter,
             Inst::Alloc {
@@ -558,6 +643,129 @@ impl Writer {
         body.extend(self.inside(depth, true));
         self.values.truncate(visible);
         out.push(Stmt::While { head, cond, body });
+    }
+
+    /// A load that only a branch or a jump keeps in bounds.
+    fn guarded(&mut self, out: &mut Block) {
+        let at = self.random.below(self.memory.len() as u64) as usize;
+        let array = self.memory[at].clone();
+        let index = self.affine(out);
+        let bool = Type::Scalar(DType::Bool);
+        let [zero, count] = [0, array.count].map(|at| self.constant(out, Scalar::i64(at)));
+        let above = self.map(out, bool.clone(), Op::Ge, &[index, zero]);
+        let below = self.map(out, bool.clone(), Op::Lt, &[index, count]);
+        let inside = self.map(out, bool.clone(), Op::And, &[above, below]);
+        let load = Inst::Load {
+            ptr: array.ptr,
+            index,
+        };
+        if self.jumps && self.random.chance(50) {
+            let outside = self.map(out, bool, Op::Not, &[inside]);
+            let jump = match self.random.chance(50) {
+                true => Stmt::Break,
+                false => Stmt::Continue,
+            };
+            out.push(Stmt::If {
+                cond: outside,
+                then: vec![jump],
+                otherwise: Block::new(),
+            });
+            self.define(out, array.ty, load);
+            return;
+        }
+        let mut then = Block::new();
+        let visible = self.values.len();
+        let value = self.define(&mut then, array.ty, load);
+        self.show(&mut then, value);
+        self.values.truncate(visible);
+        out.push(Stmt::If {
+            cond: inside,
+            then,
+            otherwise: Block::new(),
+        });
+    }
+
+    /// Reads an element, combines it, writes it back, often to be read again.
+    fn accumulate(&mut self, out: &mut Block) {
+        let (ptr, index, ty) = self.access(out);
+        let before = self.define(out, ty.clone(), Inst::Load { ptr, index });
+        let other = self.value(out, &ty);
+        let value = match ty.dtype() {
+            Some(DType::Bool) => self.map(out, ty.clone(), Op::Xor, &[before, other]),
+            _ => self.map(out, ty.clone(), Op::Add, &[before, other]),
+        };
+        out.push(Stmt::Store { ptr, index, value });
+        // Another element, or perhaps the same, is written in between.
+        if self.random.chance(50) {
+            let array = self.memory.iter().find(|array| array.ptr == ptr);
+            let room = array.map(|array| match array.ty == ty {
+                true => array.count,
+                false => array.count - i64::from(ty.lanes()) + 1,
+            });
+            if let Some(room) = room {
+                let index = self.index(out, room);
+                out.push(Stmt::Store {
+                    ptr,
+                    index,
+                    value: other,
+                });
+            }
+        }
+        if self.random.chance(70) {
+            let again = self.define(out, ty, Inst::Load { ptr, index });
+            self.show(out, again);
+        }
+    }
+
+    /// `(x * k + j) / k`, which is `x` only if nothing wraps and `j` is below `k`.
+    fn divide(&mut self, out: &mut Block) {
+        let x = self.any_i64(out);
+        let j = match self.random.chance(50) {
+            true => self.index(out, 8),
+            false => self.value(out, &Type::INDEX),
+        };
+        let k = self.random.pick(&[1, 2, 4, 8]);
+        let k = self.constant(out, Scalar::i64(k));
+        let product = self.map(out, Type::INDEX, Op::Mul, &[x, k]);
+        let sum = self.map(out, Type::INDEX, Op::Add, &[product, j]);
+        let op = self.random.pick(&[Op::FloorDiv, Op::Mod, Op::Div, Op::Rem]);
+        let result = self.map(out, Type::INDEX, op, &[sum, k]);
+        self.show(out, result);
+    }
+
+    /// `x + a < x + b`, which is `a < b` only if nothing wraps.
+    fn compare(&mut self, out: &mut Block) {
+        let x = self.any_i64(out);
+        let [a, b] = [(); 2].map(|()| self.random.pick(&[-8, -1, 0, 1, 8]));
+        let [a, b] = [a, b].map(|by| {
+            let by = self.constant(out, Scalar::i64(by));
+            self.map(out, Type::INDEX, Op::Add, &[x, by])
+        });
+        let op = self
+            .random
+            .pick(&[Op::Lt, Op::Le, Op::Gt, Op::Ge, Op::Eq, Op::Ne]);
+        let truth = self.map(out, Type::Scalar(DType::Bool), op, &[a, b]);
+        self.show(out, truth);
+        let op = self.random.pick(&[Op::Min, Op::Max]);
+        let chosen = self.map(out, Type::INDEX, op, &[a, b]);
+        self.show(out, chosen);
+    }
+
+    /// An `i64` of which nothing is known, or perhaps something.
+    fn any_i64(&mut self, out: &mut Block) -> Value {
+        match self.random.below(3) {
+            0 => {
+                let ptr = self.memory[1].ptr;
+                let index = self.index(out, ELEMENTS);
+                self.define(out, Type::INDEX, Inst::Load { ptr, index })
+            }
+            1 => {
+                let at = self.index(out, 8);
+                let by = self.constant(out, Scalar::i64(-5));
+                self.map(out, Type::INDEX, Op::Add, &[at, by])
+            }
+            _ => self.value(out, &Type::INDEX),
+        }
     }
 
     fn branch(&mut self, out: &mut Block, depth: u32) {

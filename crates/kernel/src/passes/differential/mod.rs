@@ -7,7 +7,7 @@ use crate::interpret::{Arg, Grid, InterpretError, Program};
 use crate::ir::Module;
 use crate::text::print;
 use crate::valid::validate;
-use generate::{ELEMENTS, Kernel, Random, generate};
+use generate::{DTYPES, ELEMENTS, Kernel, Random, SHOWN, generate};
 use loopwright_ops::{DType, Scalar, same_value};
 
 /// Kernels that are tried; more with `LOOPWRIGHT_KERNELS=100000`.
@@ -15,11 +15,15 @@ fn kernel_count() -> u64 {
     std::env::var("LOOPWRIGHT_KERNELS")
         .ok()
         .and_then(|count| count.parse().ok())
-        .unwrap_or(3000)
+        .unwrap_or(2000)
 }
 
 /// The contents of every buffer after a run.
-fn outcome(kernel: &Kernel, module: &Module, seed: u64) -> Result<Vec<Vec<Scalar>>, InterpretError> {
+fn outcome(
+    kernel: &Kernel,
+    module: &Module,
+    seed: u64,
+) -> Result<Vec<Vec<Scalar>>, InterpretError> {
     let mut random = Random::new(seed);
     let mut buffers: Vec<(DType, Vec<u8>)> = kernel
         .buffers
@@ -32,6 +36,9 @@ fn outcome(kernel: &Kernel, module: &Module, seed: u64) -> Result<Vec<Vec<Scalar
             (dtype, bytes)
         })
         .collect();
+    for dtype in DTYPES {
+        buffers.push((dtype, vec![0; dtype.bytes() * SHOWN as usize]));
+    }
     let mut args: Vec<Arg<'_>> = buffers
         .iter_mut()
         .map(|(_, bytes)| Arg::Write(bytes))
@@ -54,7 +61,7 @@ fn difference(before: &[Vec<Scalar>], after: &[Vec<Scalar>]) -> Option<String> {
         for (element, (&left, &right)) in left.iter().zip(right).enumerate() {
             if !same_value(left, right) {
                 return Some(format!(
-                    "element {element} of b{buffer} was {left} and is {right}"
+                    "element {element} of buffer {buffer} was {left} and is {right}"
                 ));
             }
         }
@@ -154,6 +161,9 @@ fn a_broken_pass_is_caught() {
             pipeline.run(&mut module, &mut |_, _| ());
             changed(&kernel, &module, seed).is_some()
         });
-        assert!(caught.is_some(), "no kernel of 200 shows that `{name}` is wrong");
+        assert!(
+            caught.is_some(),
+            "no kernel of 200 shows that `{name}` is wrong"
+        );
     }
 }

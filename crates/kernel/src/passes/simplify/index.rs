@@ -43,11 +43,12 @@ impl Simplify<'_> {
                 sum.scaled(factor)
             }
         };
-        let product = |left: Value, right: Value| match (self.known_i64(left), self.known_i64(right)) {
-            (_, Some(factor)) => Some(scaled(left, factor)),
-            (Some(factor), _) => Some(scaled(right, factor)),
-            _ => None,
-        };
+        let product =
+            |left: Value, right: Value| match (self.known_i64(left), self.known_i64(right)) {
+                (_, Some(factor)) => Some(scaled(left, factor)),
+                (Some(factor), _) => Some(scaled(right, factor)),
+                _ => None,
+            };
         let sum = match (op, args) {
             (Op::Add, &[left, right]) => self.plus(&self.sum(left), &self.sum(right), 1),
             (Op::Sub, &[left, right]) => self.plus(&self.sum(left), &self.sum(right), -1),
@@ -97,7 +98,11 @@ impl Simplify<'_> {
                 }
                 (Some((last, factor)), _) => {
                     let rest = self.write(&rest, None, out);
-                    map(Op::Add, rest, self.write(&Linear::term(last, factor), None, out))
+                    map(
+                        Op::Add,
+                        rest,
+                        self.write(&Linear::term(last, factor), None, out),
+                    )
                 }
             }
         };
@@ -163,7 +168,10 @@ impl Simplify<'_> {
         fits(self.bounds(&y))?;
         let small = |sum: &Linear| {
             sum.constant.unsigned_abs() < 1 << 62
-                && sum.terms.iter().all(|(_, factor)| factor.unsigned_abs() < 1 << 62)
+                && sum
+                    .terms
+                    .iter()
+                    .all(|(_, factor)| factor.unsigned_abs() < 1 << 62)
         };
         if !small(&x) || !small(&y) {
             return None;

@@ -76,7 +76,9 @@ impl Linear {
         }
         Linear {
             terms,
-            constant: self.constant.wrapping_add(other.constant.wrapping_mul(factor)),
+            constant: self
+                .constant
+                .wrapping_add(other.constant.wrapping_mul(factor)),
         }
     }
 

@@ -201,7 +201,11 @@ impl Simplify<'_> {
         if first.0 >= bound.1 {
             return false;
         }
-        let bounds = (self.known_i64(start), self.known_i64(end), self.known_i64(step));
+        let bounds = (
+            self.known_i64(start),
+            self.known_i64(end),
+            self.known_i64(step),
+        );
         let mut last = bound.1.saturating_sub(1);
         if let (Some(start_at), Some(end_at), Some(by)) = bounds
             && by >= 1

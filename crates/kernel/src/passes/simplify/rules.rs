@@ -83,9 +83,8 @@ impl Simplify<'_> {
 
     /// Whether every bit is set; of a `bool`, whether it is true.
     fn is_ones(&self, value: Value) -> bool {
-        self.known(value).is_some_and(|scalar| {
-            scalar == Scalar::from_bits(scalar.dtype(), u64::MAX)
-        })
+        self.known(value)
+            .is_some_and(|scalar| scalar == Scalar::from_bits(scalar.dtype(), u64::MAX))
     }
 
     fn is_negative_zero(&self, value: Value) -> bool {
@@ -100,9 +99,10 @@ impl Simplify<'_> {
         match self.inst(value) {
             Some(Inst::Const(_)) => !self.is_negative_zero(value),
             Some(Inst::Map(Op::Abs | Op::Exp | Op::Exp2, _)) => true,
-            Some(Inst::Cast(_, operand)) => {
-                self.ty(*operand).dtype().is_some_and(|dtype| !dtype.is_float())
-            }
+            Some(Inst::Cast(_, operand)) => self
+                .ty(*operand)
+                .dtype()
+                .is_some_and(|dtype| !dtype.is_float()),
             _ => false,
         }
     }
@@ -299,7 +299,10 @@ impl Simplify<'_> {
     }
 
     fn sum_of(&mut self, value: Value, left: Value, right: Value) -> Outcome {
-        self.reduce(value, Inst::Map(Op::Add, [left, right].into_iter().collect()))
+        self.reduce(
+            value,
+            Inst::Map(Op::Add, [left, right].into_iter().collect()),
+        )
     }
 
     fn cast(&self, to: DType, operand: Value) -> Option<Outcome> {
@@ -365,7 +368,10 @@ impl Simplify<'_> {
             Inst::Splat(scalar) => Some(Outcome::Value(*scalar)),
             Inst::Build(lanes) => lanes.get(lane as usize).map(|&lane| Outcome::Value(lane)),
             Inst::Insert(_, at, scalar) if *at == lane => Some(Outcome::Value(*scalar)),
-            Inst::Insert(inner, ..) => Some(Outcome::Inst(Inst::Extract(*inner, lane))),
+            Inst::Insert(inner, ..) => {
+                let further = self.extract(value, *inner, lane);
+                Some(further.unwrap_or(Outcome::Inst(Inst::Extract(*inner, lane))))
+            }
             _ => None,
         }
     }

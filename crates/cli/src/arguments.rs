@@ -1,0 +1,171 @@
+//! What can be said on the command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// One program, every machine: compiles and runs programs over arrays.
+#[derive(Parser, Debug)]
+#[command(name = "loopwright", version, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Verb {
+    /// Every device, available or why not, with its limits
+    Devices(JsonOnly),
+    /// Runs a program; inputs that are not given are random
+    Run(RunOptions),
+    /// Shows a program at any stage of compilation, or its memory plan
+    Dump(DumpOptions),
+    /// Runs the conformance suite, then random programs against the interpreter
+    Check(CheckOptions),
+    /// What is missing on this machine and what it would give
+    Doctor(JsonOnly),
+    /// Compiled kernels on disk
+    Cache(CacheOptions),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct JsonOnly {
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which program, how, on what.
+#[derive(Args, Debug)]
+pub(crate) struct ProgramOptions {
+    /// The program's file (.lw)
+    pub(crate) program: PathBuf,
+    /// Where it runs: a device's name, or `auto` for the best there is
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: String,
+    /// A schedule's file; else a schedule is made
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schedule: Option<PathBuf>,
+    /// The value of a size, in place of the program's default
+    #[arg(long = "set", value_name = "SIZE=VALUE", value_parser = parse_size)]
+    pub(crate) sizes: Vec<(String, i64)>,
+    /// Keeps every rounding where the program has it: `a * b + c` rounds twice
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunOptions {
+    #[command(flatten)]
+    pub(crate) program: ProgramOptions,
+    /// An input's or state's values, from an .npy file
+    #[arg(long = "in", value_name = "NAME=FILE", value_parser = parse_file)]
+    pub(crate) inputs: Vec<(String, PathBuf)>,
+    /// Where an output's or updated state's values are written to, as an .npy file
+    #[arg(long = "out", value_name = "NAME=FILE", value_parser = parse_file)]
+    pub(crate) outputs: Vec<(String, PathBuf)>,
+    /// The seed of random inputs
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How many times it runs; states carry over from run to run
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) repeat: u32,
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A stage of a program on its way to code.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    /// The dataflow graph, every result a node of its own
+    Graph,
+    /// The schedule, as a file for --schedule
+    Schedule,
+    /// The loops, with how often they run and where results are kept
+    Tree,
+    /// The kernel after all passes
+    Kernel,
+    /// What the device's compiler is given
+    Code,
+    /// All memory that a run needs
+    Plan,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DumpOptions {
+    #[command(flatten)]
+    pub(crate) program: ProgramOptions,
+    /// What is shown
+    #[arg(long, value_enum)]
+    pub(crate) stage: Stage,
+    /// With `--stage kernel`: the kernel before any pass
+    #[arg(long)]
+    pub(crate) unoptimised: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckOptions {
+    /// What is checked: a device's name, or `auto` for the best there is
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: String,
+    /// How long random programs are tried, after the fixed suite
+    #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = parse_seconds)]
+    pub(crate) seconds: f64,
+    /// The seed of the random programs
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// A directory that programs which fail are written to
+    #[arg(long, value_name = "DIR")]
+    pub(crate) failures: Option<PathBuf>,
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CacheOptions {
+    #[command(subcommand)]
+    pub(crate) action: CacheAction,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum CacheAction {
+    /// What is kept
+    List(JsonOnly),
+    /// Removes everything that is kept
+    Clear(JsonOnly),
+}
+
+fn parse_size(text: &str) -> Result<(String, i64), String> {
+    let (name, value) = split(text, "SIZE=VALUE, for example M=128")?;
+    let value = value.trim();
+    let value: i64 = value.parse().map_err(|_| match value.parse::<f64>() {
+        Ok(number) if number.is_finite() && number.fract() == 0.0 => {
+            format!("the size {value} does not fit 64 bits")
+        }
+        _ => format!("`{value}` is not a whole number"),
+    })?;
+    Ok((name, value))
+}
+
+fn parse_file(text: &str) -> Result<(String, PathBuf), String> {
+    let (name, file) = split(text, "NAME=FILE, for example A=a.npy")?;
+    Ok((name, PathBuf::from(file)))
+}
+
+fn split<'t>(text: &'t str, expected: &str) -> Result<(String, &'t str), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value))
+        }
+        _ => Err(format!("expected {expected}")),
+    }
+}
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.0..=1e6).contains(&seconds) => Ok(seconds),
+        Ok(_) => Err("expected 0 to 1000000 seconds".to_owned()),
+        Err(_) => Err("expected a number of seconds".to_owned()),
+    }
+}

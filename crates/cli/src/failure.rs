@@ -1,0 +1,136 @@
+//! What went wrong, as the person at the terminal is told.
+
+use crate::terminal::{Style, stderr_paints};
+use loopwright::backend::{BackendError, ProgramError};
+use loopwright::graph::GraphError;
+use loopwright::looptree::ScheduleError;
+use loopwright::text::{Diagnostic, Source};
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// What went wrong.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// A message, with what to do next where there is something to do.
+    Message {
+        text: String,
+        help: Option<String>,
+        /// Whether the command line itself makes no sense.
+        usage: bool,
+    },
+    /// An error at a place of a source, with the source's line.
+    Place(String),
+    /// Nobody reads the output any more.
+    BrokenPipe,
+}
+
+impl Failure {
+    /// A failure with this message.
+    pub(crate) fn new(text: impl Into<String>) -> Failure {
+        Failure::Message {
+            text: text.into(),
+            help: None,
+            usage: false,
+        }
+    }
+
+    /// Something on the command line that makes no sense.
+    pub(crate) fn usage(text: impl Into<String>) -> Failure {
+        Failure::Message {
+            text: text.into(),
+            help: None,
+            usage: true,
+        }
+    }
+
+    /// An error at a place of a source.
+    pub(crate) fn at(diagnostic: &Diagnostic, source: &Source) -> Failure {
+        Failure::Place(diagnostic.render(source))
+    }
+
+    /// A file that could not be read, written or listed.
+    pub(crate) fn file(action: &str, path: &Path, error: &io::Error) -> Failure {
+        let reason = match error.kind() {
+            io::ErrorKind::NotFound => "there is no such file or directory".to_owned(),
+            io::ErrorKind::PermissionDenied => "permission is denied".to_owned(),
+            _ => error.to_string(),
+        };
+        Failure::new(format!("cannot {action} {}: {reason}", path.display()))
+    }
+
+    /// Says what to do next.
+    pub(crate) fn help(mut self, next: impl Into<String>) -> Failure {
+        if let Failure::Message { help, .. } = &mut self {
+            *help = Some(next.into());
+        }
+        self
+    }
+
+    /// Tells the person, on stderr, and gives the process's exit code.
+    pub(crate) fn report(&self) -> ExitCode {
+        let style = Style::new(stderr_paints());
+        let error = style.error("error:");
+        let (text, code) = match self {
+            Failure::BrokenPipe => return ExitCode::SUCCESS,
+            Failure::Place(rendered) => {
+                let body = rendered.strip_prefix("error:").unwrap_or(rendered);
+                (format!("{error}{body}"), 1)
+            }
+            Failure::Message { text, help, usage } => {
+                let help = help.as_ref().map_or_else(String::new, |help| {
+                    format!(" {} {help}\n", style.strong("help:"))
+                });
+                (format!("{error} {text}\n{help}"), if *usage { 2 } else { 1 })
+            }
+        };
+        // Where stderr is gone too there is nobody left to tell.
+        let _ = io::stderr().write_all(text.as_bytes());
+        ExitCode::from(code)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
+            _ => Failure::new(format!("cannot write to the standard output: {error}")),
+        }
+    }
+}
+
+impl From<GraphError> for Failure {
+    fn from(error: GraphError) -> Failure {
+        Failure::new(error.to_string())
+    }
+}
+
+impl From<ScheduleError> for Failure {
+    fn from(error: ScheduleError) -> Failure {
+        Failure::new(error.to_string())
+    }
+}
+
+impl From<BackendError> for Failure {
+    fn from(error: BackendError) -> Failure {
+        match &error {
+            BackendError::Unavailable { backend, why } => unavailable(backend, why),
+            _ => Failure::new(error.to_string()),
+        }
+    }
+}
+
+impl From<ProgramError> for Failure {
+    fn from(error: ProgramError) -> Failure {
+        match error {
+            ProgramError::Backend(error) => error.into(),
+            error => Failure::new(error.to_string()),
+        }
+    }
+}
+
+/// A device that cannot be used here.
+pub(crate) fn unavailable(name: &str, why: &loopwright::backend::Unavailable) -> Failure {
+    Failure::new(format!("device `{name}` is not available: {}", why.reason))
+        .help(format!("{}; `--device auto` takes what there is", why.help))
+}

@@ -1,0 +1,156 @@
+//! Reading programs and arrays, writing arrays.
+
+use crate::failure::Failure;
+use crate::preview::describe;
+use loopwright::graph::Array;
+use loopwright::ops::DType;
+use loopwright_npy::{Header, NpyError};
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// No program is this long; what is, is some other file.
+const LONGEST_TEXT: u64 = 256 << 20;
+
+/// The text of a program or schedule.
+pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
+    let failed = |error: std::io::Error| Failure::file("read", path, &error);
+    let data = std::fs::metadata(path).map_err(failed)?;
+    if data.len() > LONGEST_TEXT {
+        let complaint = format!("{} is too long for a program", path.display());
+        return Err(Failure::new(complaint));
+    }
+    let bytes = std::fs::read(path).map_err(failed)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::new(format!(
+            "{} is not a text file: byte {at} is not UTF-8",
+            path.display()
+        ))
+    })
+}
+
+/// An array of this dtype and shape from an `.npy` file, for the input or state of that name. Where
+/// the file's shape is another one, `remedy` may say what would make it fit.
+pub(crate) fn read_array(
+    path: &Path,
+    what: &str,
+    name: &str,
+    dtype: DType,
+    shape: &[usize],
+    remedy: impl Fn(&[usize]) -> Option<String>,
+) -> Result<Array, Failure> {
+    let shown = path.display();
+    let broken = |error: NpyError| match error {
+        NpyError::Io(error) => Failure::file("read", path, &error),
+        error => Failure::new(format!("cannot read {shown} for {what} `{name}`: {error}")),
+    };
+    let file = File::open(path).map_err(|error| {
+        let reading = format!("open {what} `{name}` from");
+        Failure::file(&reading, path, &error)
+    })?;
+    let mut reader = BufReader::new(file);
+    let header = Header::read(&mut reader).map_err(broken)?;
+    let held = match header.dtype() {
+        Some(dtype) => dtype.to_string(),
+        None => format!("`{}` elements ", header.stored),
+    };
+    let mismatch = || {
+        Failure::new(format!(
+            "{what} `{name}` needs {}, and {shown} holds {held}{:?}",
+            describe(dtype, shape),
+            header.shape
+        ))
+    };
+    if !header.holds(dtype) {
+        return Err(mismatch().help(format!(
+            "convert the file, in numpy with `array.astype({})`, or change the program",
+            numpy_name(dtype)
+        )));
+    }
+    if header.shape != shape {
+        return Err(match remedy(&header.shape) {
+            Some(help) => mismatch().help(help),
+            None => mismatch(),
+        });
+    }
+    let mut array = Array::zeros(dtype, shape).map_err(|error| Failure::new(error.to_string()))?;
+    header
+        .read_elements_into(&mut reader, dtype, array.bytes_mut())
+        .map_err(broken)?;
+    Ok(array)
+}
+
+/// What numpy calls a dtype.
+fn numpy_name(dtype: DType) -> String {
+    match dtype {
+        DType::Bool => "'bool'".to_owned(),
+        DType::I8 | DType::I16 | DType::I32 | DType::I64 => format!("'int{}'", dtype.bits()),
+        DType::U8 | DType::U16 | DType::U32 | DType::U64 => format!("'uint{}'", dtype.bits()),
+        DType::F16 | DType::F32 | DType::F64 => format!("'float{}'", dtype.bits()),
+        DType::BF16 => "ml_dtypes.bfloat16".to_owned(),
+        DType::F8E4M3 => "ml_dtypes.float8_e4m3fn".to_owned(),
+        DType::F8E5M2 => "ml_dtypes.float8_e5m2".to_owned(),
+    }
+}
+
+/// The directory that a file will be written to, checked before any work is done for it.
+pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
+    let directory = directory_of(path);
+    if directory.is_dir() && !path.is_dir() {
+        return Ok(());
+    }
+    let reason = if path.is_dir() {
+        "it is a directory".to_owned()
+    } else {
+        format!("there is no directory {}", directory.display())
+    };
+    Err(Failure::new(format!(
+        "cannot write {}: {reason}",
+        path.display()
+    )))
+}
+
+fn directory_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Writes an array so that the file is there as a whole or not at all.
+pub(crate) fn write_array(path: &Path, array: &Array) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::file("write", path, &error);
+    let file = temporary(&directory_of(path)).map_err(failed)?;
+    let mut writer = BufWriter::new(file);
+    loopwright_npy::write(&mut writer, array.dtype(), array.shape(), array.bytes()).map_err(
+        |error| match error {
+            NpyError::Io(error) => failed(error),
+            error => Failure::new(format!("cannot write {}: {error}", path.display())),
+        },
+    )?;
+    writer.flush().map_err(failed)?;
+    let file = writer
+        .into_inner()
+        .map_err(|error| failed(error.into_error()))?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+#[cfg(unix)]
+fn temporary(directory: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    use std::os::unix::fs::PermissionsExt;
+    // As any new file: what the process's mask leaves of this.
+    let permissions = std::fs::Permissions::from_mode(0o666);
+    tempfile::Builder::new()
+        .prefix(".loopwright-")
+        .permissions(permissions)
+        .tempfile_in(directory)
+}
+
+#[cfg(not(unix))]
+fn temporary(directory: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(".loopwright-")
+        .tempfile_in(directory)
+}

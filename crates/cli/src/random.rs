@@ -1,0 +1,115 @@
+//! Values for inputs that are not given.
+
+use loopwright::graph::{Array, Binding, Graph, NodeId, NodeOp};
+use loopwright::ops::{Kind, Op, Scalar};
+
+/// SplitMix64: small, fast, and the same everywhere.
+struct Generator(u64);
+
+impl Generator {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in [-1, 1), a multiple of 2^-23, so that an `f32` holds it exactly.
+    fn float(&mut self) -> f32 {
+        (self.next() >> 40) as f32 / (1 << 23) as f32 - 1.0
+    }
+}
+
+/// Fills an array: floats uniform in [-1, 1), integers small (below `limit` and not negative where
+/// there is one), truth values a coin's. Depends on seed and name alone, not on what else is random.
+pub(crate) fn fill(array: &mut Array, name: &str, seed: u64, limit: Option<u64>) {
+    let mut generator = Generator(seed);
+    for byte in name.bytes() {
+        generator.0 ^= u64::from(byte);
+        generator.next();
+    }
+    let dtype = array.dtype();
+    let mut value = || match (dtype.kind(), limit) {
+        (Kind::Bool, _) => Scalar::bool(generator.next() >> 63 == 1),
+        (Kind::Float, _) => Scalar::from_f64(dtype, generator.float().into()),
+        (_, Some(limit)) => Scalar::from_i64(dtype, below(generator.next(), limit.max(1))),
+        (Kind::Signed, None) => Scalar::from_i64(dtype, below(generator.next(), 16) - 8),
+        (Kind::Unsigned, None) => Scalar::from_i64(dtype, below(generator.next(), 16)),
+    };
+    for element in array.bytes_mut().chunks_exact_mut(dtype.bytes()) {
+        value().write(element);
+    }
+}
+
+fn below(random: u64, limit: u64) -> i64 {
+    ((u128::from(random) * u128::from(limit)) >> 64) as i64
+}
+
+/// The size of the smallest table that a parameter is an index into; `None` if it is none. Indices
+/// are followed through what keeps them indices: views, casts, copies.
+pub(crate) fn index_limit(graph: &Graph, binding: &Binding, parameter: NodeId) -> Option<u64> {
+    if !graph.node(parameter).dtype.is_int() {
+        return None;
+    }
+    let consumers = graph.consumers();
+    let mut limit = None;
+    let mut open = vec![parameter];
+    while let Some(node) = open.pop() {
+        for reader in &consumers[node.0 as usize] {
+            let parts = graph.node(*reader);
+            match &parts.op {
+                NodeOp::Gather { axis, .. } | NodeOp::Scatter { axis, .. }
+                    if parts.inputs.get(1) == Some(&node) =>
+                {
+                    let size = binding.size(*axis) as u64;
+                    limit = Some(limit.map_or(size, |limit: u64| limit.min(size)));
+                }
+                NodeOp::View(_) | NodeOp::Cast | NodeOp::Map(Op::Copy) => open.push(*reader),
+                _ => {}
+            }
+        }
+    }
+    // An index must fit its own dtype, too.
+    let largest = Scalar::max_value(graph.node(parameter).dtype).bits();
+    limit.map(|limit| limit.min(largest.saturating_add(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loopwright::ops::DType;
+
+    fn filled(dtype: DType, name: &str, seed: u64, limit: Option<u64>) -> Vec<f64> {
+        let mut array = Array::zeros(dtype, &[1000]).expect("little memory");
+        fill(&mut array, name, seed, limit);
+        array.to_f64()
+    }
+
+    #[test]
+    fn values_stay_in_their_ranges() {
+        for dtype in DType::ALL {
+            let (low, high) = match dtype.kind() {
+                Kind::Bool => (0.0, 1.0),
+                Kind::Float => (-1.0, 1.0),
+                Kind::Signed => (-8.0, 7.0),
+                Kind::Unsigned => (0.0, 15.0),
+            };
+            let values = filled(dtype, "x", 7, None);
+            let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            assert!(low <= smallest && smallest < low + 0.3, "{dtype}: {smallest}");
+            assert!(high - 0.3 < largest && largest <= high, "{dtype}: {largest}");
+        }
+        let indices = filled(DType::I32, "x", 7, Some(3));
+        assert!(indices.iter().all(|index| [0.0, 1.0, 2.0].contains(index)));
+    }
+
+    #[test]
+    fn seed_and_name_decide() {
+        let values = |name, seed| filled(DType::F32, name, seed, None);
+        assert_eq!(values("a", 1), values("a", 1));
+        assert_ne!(values("a", 1), values("b", 1));
+        assert_ne!(values("a", 1), values("a", 2));
+    }
+}

@@ -1,0 +1,195 @@
+//! `dump`: a program at any stage of compilation, or its memory plan.
+
+use crate::arguments::{DumpOptions, Stage};
+use crate::failure::Failure;
+use crate::memory::Plan;
+use crate::program::Opened;
+use crate::table::Table;
+use crate::terminal::Terminal;
+use crate::units;
+use loopwright::backend::Stages;
+use loopwright::graph::{Binding, Graph, GraphError, print};
+use loopwright::looptree::{
+    Allocation, LoopTree, Storage, TreeNode, TreeRef, allocations, print_schedule, print_tree,
+};
+use loopwright::symbolic::Expr;
+use std::process::ExitCode;
+
+pub(crate) fn dump(options: &DumpOptions, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    if options.unoptimised && options.stage != Stage::Kernel {
+        return Err(Failure::usage(
+            "`--unoptimised` is about the kernel; use it with `--stage kernel`",
+        ));
+    }
+    let opened = Opened::new(&options.program)?;
+    if options.stage == Stage::Graph {
+        terminal.text(&print(&opened.graph))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let stages = opened.stages()?;
+    match options.stage {
+        Stage::Graph => {}
+        Stage::Schedule => terminal.text(&print_schedule(&stages.graph, &stages.schedule))?,
+        Stage::Tree => {
+            let binding = match opened.binding() {
+                Ok(binding) => Some(binding),
+                // Without values the sizes are shown as they stand in the program.
+                Err(GraphError::Unbound { .. }) => None,
+                Err(error) => return Err(error.into()),
+            };
+            terminal.text(&annotated_tree(&stages, binding.as_ref())?)?;
+        }
+        Stage::Kernel if options.unoptimised => {
+            terminal.text(&loopwright::kernel::print(&stages.lowered.module))?;
+        }
+        Stage::Kernel => terminal.text(&loopwright::kernel::print(&stages.module))?,
+        Stage::Code => {
+            let mut code = opened.compile(stages)?.code();
+            if !code.ends_with('\n') {
+                code.push('\n');
+            }
+            terminal.text(&code)?;
+        }
+        Stage::Plan => plan(&stages, &opened.binding()?, terminal)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The tree's text with a comment at every loop and leaf; still a tree that can be read back.
+fn annotated_tree(stages: &Stages, binding: Option<&Binding>) -> Result<String, Failure> {
+    let graph = &stages.graph;
+    let tree = &stages.lowered.tree;
+    let memory = allocations(graph, &stages.schedule, tree)?;
+    let mut comments = Vec::new();
+    tree.walk(&mut |place, _| {
+        comments.push(match tree.node(place) {
+            TreeNode::Loop { .. } => loop_comment(graph, tree, place, binding),
+            TreeNode::Leaf(node) => {
+                let dims = &graph.node(*node).dims;
+                let dims: Vec<&str> = dims.iter().map(|dim| graph.dim(*dim).name.as_str()).collect();
+                let kept = memory
+                    .get(node)
+                    .map_or_else(String::new, |kept| storage(graph, kept, binding));
+                format!("{}[{}]{kept}", graph.node(*node).dtype, dims.join(", "))
+            }
+        });
+    });
+    // One line each in the order of the walk, between the header and closing braces.
+    let text = print_tree(graph, tree);
+    let width = text.lines().map(str::len).max().unwrap_or(0);
+    let mut comments = comments.into_iter();
+    let mut annotated = String::new();
+    for (number, line) in text.lines().enumerate() {
+        let plain = number == 0 || line.trim() == "}";
+        match if plain { None } else { comments.next() } {
+            Some(comment) => annotated += &format!("{line:width$}  # {comment}\n"),
+            None => annotated += &format!("{line}\n"),
+        }
+    }
+    Ok(annotated)
+}
+
+/// How often a loop runs.
+fn loop_comment(
+    graph: &Graph,
+    tree: &LoopTree,
+    place: TreeRef,
+    binding: Option<&Binding>,
+) -> String {
+    let Some(spec) = tree.spec(place) else {
+        return String::new();
+    };
+    // An outer loop over the same dimension leaves one of its steps to this one.
+    let ancestors = tree.ancestors(place);
+    let outer = ancestors
+        .iter()
+        .rev()
+        .filter_map(|above| tree.spec(*above))
+        .find(|above| above.dim == spec.dim);
+    let size = &graph.dim(spec.dim).size;
+    let covered = match (outer, binding) {
+        (Some(outer), _) => Some(outer.step),
+        (None, Some(binding)) => Some(binding.size(spec.dim)),
+        (None, None) => size.as_const(),
+    };
+    match covered {
+        Some(covered) => {
+            let times = units::count((covered as u64).div_ceil(spec.step as u64) as usize, "time");
+            let short = covered % spec.step != 0;
+            format!("{times}{}", if short { ", the last shorter" } else { "" })
+        }
+        None => {
+            let size = shown(graph, size);
+            match spec.step {
+                1 => format!("{size} times"),
+                step => format!("{size} in steps of {step}"),
+            }
+        }
+    }
+}
+
+fn shown(graph: &Graph, expr: &Expr) -> String {
+    expr.display(&|symbol| graph.symbol_name(symbol)).to_string()
+}
+
+/// Where a result is kept.
+fn storage(graph: &Graph, kept: &Allocation, binding: Option<&Binding>) -> String {
+    let held = || {
+        let Ok(elements) = kept.elements() else {
+            return String::new();
+        };
+        let value = binding.and_then(|binding| {
+            let elements = elements.evaluate(&|symbol| Some(binding.value(symbol)));
+            elements.ok()
+        });
+        let value = value.or_else(|| elements.as_const());
+        match value {
+            Some(value) => {
+                let bytes = value.max(0) as u128 * kept.dtype.bytes() as u128;
+                format!(", {}", units::bytes(bytes))
+            }
+            None => format!(", {} elements", shown(graph, &elements)),
+        }
+    };
+    match kept.storage {
+        Storage::Output(at) => {
+            let output = graph.outputs().get(at as usize);
+            let name = output.map_or("", |output| output.name.as_str());
+            format!(" -> output `{name}`{}", held())
+        }
+        Storage::State(state) => format!(" -> state `{}`{}", graph.node_name(state), held()),
+        Storage::Private => format!(" -> private{}", held()),
+        Storage::Scratch => format!(" -> scratch{}", held()),
+    }
+}
+
+fn plan(stages: &Stages, binding: &Binding, terminal: &mut Terminal) -> Result<(), Failure> {
+    let plan = Plan::new(stages, binding)?;
+    let mut table = Table::right(&[4]);
+    table.row(["use", "name", "element", "shape", "bytes", ""]);
+    for buffer in &plan.buffers {
+        let bytes = buffer.bytes.to_string();
+        let rounded = match buffer.bytes {
+            0..1024 => String::new(),
+            bytes => format!("({})", units::bytes(bytes)),
+        };
+        let shape = format!("{:?}", buffer.shape);
+        table.row([
+            buffer.role.name(),
+            &buffer.name,
+            &buffer.element,
+            &shape,
+            &bytes,
+            &rounded,
+        ]);
+    }
+    for line in table.lines(0) {
+        terminal.line(line)?;
+    }
+    terminal.line(format!(
+        "peak: {} bytes ({}), and at most {} bytes on the stack of each thread",
+        plan.peak(),
+        units::bytes(plan.peak()),
+        plan.stack()
+    ))
+}
