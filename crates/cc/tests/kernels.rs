@@ -375,6 +375,31 @@ fn work_items_of_a_grid_of_one() {
     assert_eq!(values, [0, 1, 2, 3, 10, 11, 12, 13]);
 }
 
+/// GCC 12 makes -1 of a comparison that is assigned to a lane of a vector.
+#[test]
+fn comparisons_become_lanes() {
+    let lanes = kernel("lanes", DType::U8, |b, p, n| {
+        let zero = b.const_i64(0);
+        let (left, right) = (b.load_vector(p, zero, 4), b.load_vector(p, n, 4));
+        let mut result = left;
+        let mut scalars = Vec::new();
+        for lane in 0..4 {
+            let (x, y) = (b.extract(left, lane), b.extract(right, lane));
+            let differ = b.map(Op::Ne, &[x, y]);
+            let differ = b.cast(DType::U8, differ);
+            result = b.insert(result, lane, differ);
+            scalars.push(differ);
+        }
+        b.store(p, zero, result);
+        let built = b.build(&scalars);
+        b.store(p, n, built);
+    });
+    let values: Vec<Scalar> = [1, 2, 3, 4, 1, 0, 3, 0]
+        .map(|n| Scalar::from_i64(DType::U8, n))
+        .to_vec();
+    both(&module(vec![lanes]), "lanes", &values, 4);
+}
+
 /// Constants are ints to C; arithmetic on them must not be.
 #[test]
 fn constants_compute_in_their_own_type() {

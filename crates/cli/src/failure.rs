@@ -53,6 +53,7 @@ impl Failure {
     pub(crate) fn file(action: &str, path: &Path, error: &io::Error) -> Failure {
         let reason = match error.kind() {
             io::ErrorKind::NotFound => "there is no such file or directory".to_owned(),
+            io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
             io::ErrorKind::PermissionDenied => "permission is denied".to_owned(),
             _ => error.to_string(),
         };
@@ -101,7 +102,16 @@ impl From<io::Error> for Failure {
 
 impl From<GraphError> for Failure {
     fn from(error: GraphError) -> Failure {
-        Failure::new(error.to_string())
+        let failure = Failure::new(error.to_string());
+        match error {
+            GraphError::NegativeSize { .. } => {
+                failure.help("sizes are 0 or more; `--set SIZE=VALUE` changes them")
+            }
+            GraphError::Overflow { .. } => {
+                failure.help("use smaller sizes; `--set SIZE=VALUE` changes them")
+            }
+            _ => failure,
+        }
     }
 }
 
@@ -124,6 +134,7 @@ impl From<ProgramError> for Failure {
     fn from(error: ProgramError) -> Failure {
         match error {
             ProgramError::Backend(error) => error.into(),
+            ProgramError::Graph(error) => error.into(),
             error => Failure::new(error.to_string()),
         }
     }

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::preview::describe;
 use loopwright::graph::Array;
 use loopwright::ops::DType;
-use loopwright_npy::{Header, NpyError};
+use loopwright::npy::{Header, NpyError};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -123,7 +123,7 @@ pub(crate) fn write_array(path: &Path, array: &Array) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::file("write", path, &error);
     let file = temporary(&directory_of(path)).map_err(failed)?;
     let mut writer = BufWriter::new(file);
-    loopwright_npy::write(&mut writer, array.dtype(), array.shape(), array.bytes()).map_err(
+    loopwright::npy::write(&mut writer, array.dtype(), array.shape(), array.bytes()).map_err(
         |error| match error {
             NpyError::Io(error) => failed(error),
             error => Failure::new(format!("cannot write {}: {error}", path.display())),

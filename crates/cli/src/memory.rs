@@ -47,12 +47,16 @@ pub(crate) struct Buffer {
     pub(crate) element: String,
     pub(crate) shape: Vec<u64>,
     pub(crate) bytes: u128,
+    /// How many there are; tiles written out have many of one kind.
+    pub(crate) copies: u64,
 }
 
 /// All memory of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) buffers: Vec<Buffer>,
+    /// Bytes on each thread's stack, at most.
+    pub(crate) stack: u128,
 }
 
 impl Plan {
@@ -95,25 +99,17 @@ impl Plan {
                 }
             });
         }
+        let mut stack = 0;
         for function in &stages.module.functions {
-            private(&stages.module, function, &function.body, &mut buffers);
+            stack += private(&stages.module, function, &function.body, &mut buffers);
         }
-        Ok(Plan { buffers })
+        Ok(Plan { buffers, stack })
     }
 
     /// Bytes on the heap while the program runs; everything is there at the same time.
     pub(crate) fn peak(&self) -> u128 {
-        self.sum(|role| role != Role::Private)
-    }
-
-    /// Bytes on each thread's stack, at most.
-    pub(crate) fn stack(&self) -> u128 {
-        self.sum(|role| role == Role::Private)
-    }
-
-    fn sum(&self, counts: impl Fn(Role) -> bool) -> u128 {
-        let counted = self.buffers.iter().filter(|buffer| counts(buffer.role));
-        counted.map(|buffer| buffer.bytes).sum()
+        let on_heap = self.buffers.iter().filter(|buffer| buffer.role != Role::Private);
+        on_heap.map(|buffer| buffer.bytes).sum()
     }
 
     /// Refuses what this machine has no memory for. Without that the system would promise the memory
@@ -162,36 +158,55 @@ fn of_elements(role: Role, name: &str, dtype: DType, shape: Vec<u64>) -> Buffer 
         element: dtype.to_string(),
         bytes: elements * dtype.bytes() as u128,
         shape,
+        copies: 1,
     }
 }
 
-/// Collects the arrays that a function makes on its stack.
-fn private(module: &Module, function: &Function, block: &Block, buffers: &mut Vec<Buffer>) {
+/// Collects the arrays that a block makes on the stack; gives the bytes that it needs there, at most.
+/// An array lives until its block ends, so blocks side by side use the same bytes.
+fn private(module: &Module, function: &Function, block: &Block, buffers: &mut Vec<Buffer>) -> u128 {
+    let mut own = 0;
+    let mut inside = 0;
+    let mut enter = |block: &Block, buffers: &mut Vec<Buffer>| {
+        inside = inside.max(private(module, function, block, buffers));
+    };
     for statement in block {
         match statement {
             Stmt::Let(value, Inst::Alloc { space, ty, count }) if *space == Space::Private => {
-                let name = &function.values[value.0 as usize].name;
-                buffers.push(Buffer {
+                let name = match function.values[value.0 as usize].name.as_str() {
+                    "" => format!("%{}", value.0),
+                    name => name.to_owned(),
+                };
+                let buffer = Buffer {
                     role: Role::Private,
-                    name: match name.as_str() {
-                        "" => format!("%{}", value.0),
-                        name => name.to_owned(),
-                    },
+                    name,
                     element: element_name(ty),
                     shape: vec![*count],
                     bytes: type_bytes(module, ty) * u128::from(*count),
+                    copies: 1,
+                };
+                own += buffer.bytes;
+                let same = buffers.iter_mut().find(|known| {
+                    known.role == buffer.role
+                        && known.name == buffer.name
+                        && known.element == buffer.element
+                        && known.shape == buffer.shape
                 });
+                match same {
+                    Some(same) => same.copies += 1,
+                    None => buffers.push(buffer),
+                }
             }
-            Stmt::For { body, .. } => private(module, function, body, buffers),
+            Stmt::For { body, .. } => enter(body, buffers),
             Stmt::While { head, body, .. } => {
-                private(module, function, head, buffers);
-                private(module, function, body, buffers);
+                enter(head, buffers);
+                enter(body, buffers);
             }
             Stmt::If {
                 then, otherwise, ..
             } => {
-                private(module, function, then, buffers);
-                private(module, function, otherwise, buffers);
+                enter(then, buffers);
+                enter(otherwise, buffers);
             }
             Stmt::Let(..)
             | Stmt::Store { .. }
@@ -205,6 +220,7 @@ fn private(module: &Module, function: &Function, block: &Block, buffers: &mut Ve
             | Stmt::TileStore { .. } => {}
         }
     }
+    own + inside
 }
 
 fn element_name(ty: &Type) -> String {

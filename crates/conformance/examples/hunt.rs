@@ -29,7 +29,7 @@ fn main() {
         let key: String = format!("{}: {}", e.blame, e.message.chars().take(110).filter(|c| !c.is_ascii_digit()).collect::<String>());
         kinds.entry(key).or_insert((0, seed)).0 += 1;
     };
-    let start = std::time::Instant::now();
+    let mut last = std::time::Instant::now(); let start = std::time::Instant::now();
     let mut batch = Vec::new();
     let mut seeds = Vec::new();
     for seed in first..first + count {
@@ -42,7 +42,7 @@ fn main() {
             for (r, seed) in oracle.check_batch(&batch).into_iter().zip(&seeds) {
                 if let Err(e) = r { bad += 1; show(*seed, &e, &mut kinds); }
             }
-            batch.clear(); seeds.clear();
+            eprintln!("BATCH {seed} {:?}", last.elapsed()); last = std::time::Instant::now(); batch.clear(); seeds.clear();
         }
     }
     for (k, (n, s)) in kinds { println!("{n:6} seed {s}: {k}"); }

@@ -56,24 +56,6 @@ pub fn emit(
         structs: &structs,
     };
 
-    // Structs first: they may be named by every function.
-    let mut declarations = String::new();
-    for (ty, name) in module.structs.iter().zip(&structs) {
-        let mut fields = Names::default();
-        let _ = writeln!(declarations, "typedef struct {{");
-        for (field, field_type) in &ty.fields {
-            let field = fields.fresh(field, reserved);
-            let declared = types
-                .memory(field_type, &field, false, &mut pieces)
-                .map_err(|refusal| refused(&ty.name, refusal))?;
-            let _ = writeln!(
-                declarations,
-                "    {declared}{};",
-                dialect.field_alignment(field_type)
-            );
-        }
-        let _ = writeln!(declarations, "}} {name};\n");
-    }
     let fields: Vec<Vec<String>> = module
         .structs
         .iter()
@@ -86,6 +68,19 @@ pub fn emit(
         })
         .collect();
 
+    // Structs first: they may be named by every function.
+    let mut declarations = String::new();
+    for ((ty, name), fields) in module.structs.iter().zip(&structs).zip(&fields) {
+        let _ = writeln!(declarations, "typedef struct {{");
+        for ((_, field_type), field) in ty.fields.iter().zip(fields) {
+            let declared = types
+                .memory(field_type, field, false, &mut pieces)
+                .map_err(|refusal| refused(&ty.name, refusal))?;
+            let alignment = dialect.field_alignment(field_type);
+            let _ = writeln!(declarations, "    {declared}{alignment};");
+        }
+        let _ = writeln!(declarations, "}} {name};\n");
+    }
     let uses: Vec<Uses> = module
         .functions
         .iter()

@@ -1,9 +1,9 @@
 //! Writing functions statement by statement.
 //!
 //! A [`Builder`] owns the function under construction and a stack of open blocks; whatever is
-//! emitted goes to the end of the innermost one. It computes result types, reuses constants that
-//! are already visible and folds index arithmetic on constants, so that a lowering which writes
-//! `start + 0 * stride` leaves nothing behind.
+//! emitted goes to the end of the innermost one. It computes result types, reuses constants and pure
+//! values that are already visible and folds index arithmetic on constants, so that a lowering which
+//! writes `start + 0 * stride` in every copy of an unrolled body leaves nothing behind.
 //!
 //! Operands of the wrong type are the caller's mistake: debug builds stop at them, and what a
 //! release build makes of them is refused by [`crate::validate`].
@@ -41,8 +41,20 @@ pub struct Builder {
     open: Vec<OpenBlock>,
     /// The constants visible at the end of the innermost block.
     constants: FxHashMap<Scalar, Value>,
+    /// The pure values visible at the end of the innermost block.
+    pure: FxHashMap<Pure, Value>,
     /// What each value is known to be.
     known: Vec<Option<Scalar>>,
+}
+
+/// What makes a pure value the same as another.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Pure {
+    Map(Op, [Option<Value>; 3]),
+    Cast(DType, Value),
+    Splat(Value, u32),
+    /// A load through a pointer that nothing in the function writes through.
+    Load(Value, Value, u32),
 }
 
 /// A block that statements are still added to.
@@ -52,6 +64,8 @@ struct OpenBlock {
     statements: Block,
     /// The constants defined in it, which stop being visible with it.
     constants: Vec<Scalar>,
+    /// The pure values defined in it, likewise.
+    pure: Vec<Pure>,
 }
 
 /// What an open block belongs to.
@@ -86,6 +100,7 @@ impl Builder {
             function: Function::new(name, kind),
             open: Vec::new(),
             constants: FxHashMap::default(),
+            pure: FxHashMap::default(),
             known: Vec::new(),
         };
         builder.open_block(Owner::Function);
@@ -205,7 +220,9 @@ impl Builder {
             }
         };
         let inst = Inst::Map(op, operands.iter().copied().collect());
-        self.define(Type::of(dtype, lanes), inst, "")
+        let operand = |at: usize| operands.get(at).copied();
+        let pure = Pure::Map(op, [operand(0), operand(1), operand(2)]);
+        self.define_pure(pure, Type::of(dtype, lanes), inst)
     }
 
     /// The value converted to a dtype; itself if it has that one.
@@ -214,7 +231,7 @@ impl Builder {
             return value;
         }
         let ty = Type::of(dtype, self.ty(value).lanes());
-        self.define(ty, Inst::Cast(dtype, value), "")
+        self.define_pure(Pure::Cast(dtype, value), ty, Inst::Cast(dtype, value))
     }
 
     /// The value's bits as another dtype of the same width.
@@ -237,7 +254,7 @@ impl Builder {
             Some(scalar) => self.constant_vector(scalar, lanes),
             None => {
                 let ty = Type::of(self.dtype(value), lanes);
-                self.define(ty, Inst::Splat(value), "")
+                self.define_pure(Pure::Splat(value, lanes), ty, Inst::Splat(value))
             }
         }
     }
@@ -306,13 +323,13 @@ impl Builder {
     /// Reads an element.
     pub fn load(&mut self, ptr: Value, index: Value) -> Value {
         let ty = self.element(ptr);
-        self.define(ty, Inst::Load { ptr, index }, "")
+        self.define_load(ptr, index, ty)
     }
 
     /// Reads `lanes` consecutive scalars; one scalar for one lane.
     pub fn load_vector(&mut self, ptr: Value, index: Value, lanes: u32) -> Value {
         let dtype = self.element(ptr).dtype().unwrap_or(DType::I64);
-        self.define(Type::of(dtype, lanes), Inst::Load { ptr, index }, "")
+        self.define_load(ptr, index, Type::of(dtype, lanes))
     }
 
     /// Writes an element, or a vector over consecutive scalars.
@@ -569,11 +586,38 @@ impl Builder {
         value
     }
 
+    /// Defines a pure value, or gives the visible one that is the same.
+    fn define_pure(&mut self, pure: Pure, ty: Type, inst: Inst) -> Value {
+        if let Some(value) = self.pure.get(&pure) {
+            return *value;
+        }
+        let value = self.define(ty, inst, "");
+        self.pure.insert(pure, value);
+        if let Some(block) = self.open.last_mut() {
+            block.pure.push(pure);
+        }
+        value
+    }
+
+    fn define_load(&mut self, ptr: Value, index: Value, ty: Type) -> Value {
+        let inst = Inst::Load { ptr, index };
+        // Memory behind such a parameter stays as it is while the function runs.
+        let mut params = self.function.params.iter();
+        let constant =
+            params.any(|param| param.value == ptr && param.noalias && param.access == Access::Read);
+        if constant {
+            self.define_pure(Pure::Load(ptr, index, ty.lanes()), ty, inst)
+        } else {
+            self.define(ty, inst, "")
+        }
+    }
+
     fn open_block(&mut self, owner: Owner) {
         self.open.push(OpenBlock {
             owner,
             statements: Block::new(),
             constants: Vec::new(),
+            pure: Vec::new(),
         });
     }
 
@@ -582,6 +626,9 @@ impl Builder {
             Some(block) => {
                 for scalar in &block.constants {
                     self.constants.remove(scalar);
+                }
+                for pure in &block.pure {
+                    self.pure.remove(pure);
                 }
                 (block.owner, block.statements)
             }

@@ -122,6 +122,17 @@ pub fn accesses(
     for dim in parts.dims.iter().chain(loop_dims(graph, step).iter()) {
         env.insert(*dim, Expr::symbol(graph.dim(*dim).index));
     }
+    if let NodeOp::Scan {
+        over,
+        reverse: true,
+        ..
+    } = parts.op
+    {
+        // The loop counts up; the elements are taken from the last to the first.
+        let last = graph.dim(over).size.sub(&Expr::constant(1))?;
+        let index = last.sub(&Expr::symbol(graph.dim(over).index))?;
+        env.insert(over, index);
+    }
     let mut found = Vec::new();
     if let NodeOp::Scatter { .. } = parts.op {
         // The base is copied as a whole; index and updates run over the updates' dimensions.

@@ -171,11 +171,15 @@ pub(crate) fn allocations_from(
                 if bytes.is_some_and(|bytes| bytes <= PRIVATE_BYTES) {
                     Storage::Private
                 } else {
-                    // Threads share scratch memory: each needs a part of its own, so the memory
-                    // holds all of what a parallel loop runs over.
+                    // Threads and vector lanes share scratch memory: each needs a part of its own,
+                    // so the memory holds all of what such a loop runs over.
                     let parallel = chain.iter().position(|place| {
-                        tree.spec(*place)
-                            .is_some_and(|spec| spec.annotation == Annotation::Parallel)
+                        tree.spec(*place).is_some_and(|spec| {
+                            matches!(
+                                spec.annotation,
+                                Annotation::Parallel | Annotation::Vectorize
+                            )
+                        })
                     });
                     if let Some(at) = parallel {
                         chain.truncate(at);

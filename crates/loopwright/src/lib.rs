@@ -1,7 +1,59 @@
 //! Loopwright: one program, every machine.
 //!
-//! This crate is the front door. It re-exports the layers under their names in the design and links
-//! in the backends that every build has.
+//! Loopwright takes a program over arrays with named dimensions, turns it into loops that a person
+//! can read and edit, turns those into kernels, and runs the kernels on whatever is there. This crate
+//! is the front door: it re-exports the layers under their names in the design, and links in the
+//! backends that every build has.
+//!
+//! ```
+//! use loopwright::backend::{CompileOptions, Compiler, backends};
+//! use loopwright::graph::{Array, parse};
+//! use loopwright::ops::DType;
+//! use loopwright::text::Source;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // A program: here from text, as in `.lw` files; `graph::GraphBuilder` makes the same in Rust.
+//! let source = Source::new("product.lw", "\
+//! loopwright program 1
+//! size M
+//! input a: f32[i=M, k=2]
+//! input b: f32[k, j=2]
+//! output c = sum[k](a * b)
+//! ");
+//! let graph = parse(&source).map_err(|error| error.render(&source))?;
+//!
+//! // A device: `backends` has the most preferred first; the interpreter is always available.
+//! let found = backends().into_iter().find(|backend| backend.name() == "interp");
+//! let compiler = Compiler::new(found.ok_or("every build has it")?, CompileOptions::default());
+//!
+//! // Compiled once, it runs at any size.
+//! let program = compiler.compile(&graph, None)?;
+//! for rows in [1, 3] {
+//!     let mut run = program.bind(&[("M", rows)])?;
+//!     let ones = vec![1.0; rows as usize * 2];
+//!     run.give("a", Array::from_f64(DType::F32, &[rows as usize, 2], &ones)?)?;
+//!     run.give("b", Array::from_f64(DType::F32, &[2, 2], &[1.0, 2.0, 3.0, 4.0])?)?;
+//!     run.run()?;
+//!     let c = run.array("c").ok_or("the program has an output c")?;
+//!     assert_eq!(c.to_f64(), [4.0, 6.0].repeat(rows as usize));
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Going down the way of a program:
+//!
+//! | module | what it has |
+//! | --- | --- |
+//! | [`graph`] | programs: nodes over named dimensions, their text form, arrays |
+//! | [`looptree`] | schedules, and the loops that follow from them |
+//! | [`lower`] | from loops to a kernel |
+//! | [`kernel`] | the kernel IR: validator, passes, interpreter, text form |
+//! | [`backend`] | what a backend is; compiling and running programs |
+//! | [`interp`], [`cc`] | the backends of every build |
+//!
+//! and beside it [`ops`] (dtypes, scalars, the op table), [`symbolic`] (sizes and indices), [`text`]
+//! (sources and errors that point into them) and [`npy`] (arrays in files).
 
 pub use loopwright_backend as backend;
 pub use loopwright_cc as cc;
@@ -10,6 +62,7 @@ pub use loopwright_interp as interp;
 pub use loopwright_kernel as kernel;
 pub use loopwright_looptree as looptree;
 pub use loopwright_lower as lower;
+pub use loopwright_npy as npy;
 pub use loopwright_ops as ops;
 pub use loopwright_symbolic as symbolic;
 pub use loopwright_text as text;

@@ -28,7 +28,9 @@ fn programs() -> Vec<(String, Graph)> {
 fn filled(dtype: DType, shape: &[usize], state: &mut u64) -> Array {
     let count = shape.iter().product();
     let values = (0..count).map(|_| {
-        *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        *state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         let bits = *state >> 33;
         match dtype {
             DType::Bool => Scalar::bool(bits % 2 == 1),
@@ -49,8 +51,11 @@ fn examples_agree_with_the_reference() {
         let inputs: Vec<(NodeId, Array)> = graph
             .parameters()
             .map(|node| {
-                let shape: Vec<usize> =
-                    binding.shape(&graph, node).iter().map(|size| *size as usize).collect();
+                let shape: Vec<usize> = binding
+                    .shape(&graph, node)
+                    .iter()
+                    .map(|size| *size as usize)
+                    .collect();
                 (node, filled(graph.node(node).dtype, &shape, &mut state))
             })
             .collect();
@@ -62,14 +67,19 @@ fn examples_agree_with_the_reference() {
                 continue;
             }
             for strict in [true, false] {
-                let options = CompileOptions { strict, cache: None };
+                let options = CompileOptions {
+                    strict,
+                    cache: None,
+                };
                 let compiler = Compiler::new(backend.clone(), options);
                 let program = compiler.compile(&graph, None).unwrap();
                 let mut bound = program.bind(&[]).unwrap();
                 for (node, array) in &inputs {
                     bound.give(&graph.node(*node).name, array.clone()).unwrap();
                 }
-                bound.run().unwrap_or_else(|error| panic!("{name} on {}: {error}", backend.name()));
+                bound
+                    .run()
+                    .unwrap_or_else(|error| panic!("{name} on {}: {error}", backend.name()));
                 for (output, expected) in &expected {
                     let got = bound.array(output).unwrap();
                     for (at, (got, want)) in got.iter().zip(expected.iter()).enumerate() {

@@ -13,20 +13,21 @@ use loopwright_ops::{DType, Op, Scalar};
 use loopwright_symbolic::Expr;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::rc::Rc;
 
 /// The running value of a step, while its loops run.
 #[derive(Clone, Debug)]
 pub(crate) struct Fold {
     /// The value itself; for argmax and argmin, the best element so far.
-    pub(crate) value: Cells,
+    pub(crate) value: Rc<Cells>,
     /// For argmax and argmin, the index of the best element so far.
-    pub(crate) position: Option<Cells>,
+    pub(crate) position: Option<Rc<Cells>>,
     /// Whether the value is accumulated where the result belongs, so that nothing is left to do.
     in_place: bool,
 }
 
 /// Where running values are kept.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Cells {
     /// One variable for each element (or vector of elements) of a tile, by flat index.
     Registers {
@@ -34,7 +35,7 @@ pub(crate) enum Cells {
         slots: FxHashMap<i64, Value>,
     },
     /// An array.
-    Array(Memory),
+    Array(Rc<Memory>),
 }
 
 impl<'a> Lowering<'a> {
@@ -76,12 +77,17 @@ impl<'a> Lowering<'a> {
             if self.fits_private(&found, &dtypes) || self.fits_in_place(node) {
                 continue;
             }
-            // Threads would share the memory: it holds all that a parallel loop runs over.
+            // Threads and vector lanes would share the memory: it holds all that they run over.
             let (mut extents, mut blocks) = (found.extents.clone(), found.blocks.clone());
             for (at, dim) in found.dims.iter().enumerate() {
                 let parallel = self.tree.ancestors(found.around).iter().any(|place| {
                     let spec = self.tree.spec(*place);
-                    spec.is_some_and(|spec| spec.annotation == Annotation::Parallel)
+                    spec.is_some_and(|spec| {
+                        matches!(
+                            spec.annotation,
+                            Annotation::Parallel | Annotation::Vectorize
+                        )
+                    })
                 });
                 if parallel {
                     extents[at] = self.graph.dim(*dim).size.clone();
@@ -101,12 +107,13 @@ impl<'a> Lowering<'a> {
                     format!("{name}_running_index")
                 };
                 let ptr = self.new_scratch(name, *dtype, elements.clone());
-                cells.push(Cells::Array(Memory {
+                let memory = Memory {
                     ptr,
                     dims: found.dims.clone(),
                     extents: extents.clone(),
                     blocks: blocks.clone(),
-                }));
+                };
+                cells.push(Rc::new(Cells::Array(Rc::new(memory))));
             }
             let position = if cells.len() > 1 { cells.pop() } else { None };
             if let Some(value) = cells.pop() {
@@ -151,7 +158,7 @@ impl<'a> Lowering<'a> {
             }
         } else if self.fits_in_place(node) {
             Fold {
-                value: Cells::Array(self.memory[&node].clone()),
+                value: Rc::new(Cells::Array(self.memory[&node].clone())),
                 position: None,
                 in_place: true,
             }
@@ -278,7 +285,7 @@ impl<'a> Lowering<'a> {
         node: NodeId,
         dtype: DType,
         what: &str,
-    ) -> Result<Cells, LowerError> {
+    ) -> Result<Rc<Cells>, LowerError> {
         let mut shape = Memory {
             ptr: Value(0),
             dims: found.dims.clone(),
@@ -302,14 +309,14 @@ impl<'a> Lowering<'a> {
                 slots.insert(flat.offset, slot);
                 Ok(())
             })?;
-            return Ok(Cells::Registers { shape, slots });
+            return Ok(Rc::new(Cells::Registers { shape, slots }));
         }
         let count = shape.constant_elements().unwrap_or(1).max(1) as u64;
         let name = format!("{}_{what}", self.graph.node_name(node));
         shape.ptr = self
             .builder
             .alloc(Space::Private, Type::Scalar(dtype), count, &name);
-        Ok(Cells::Array(shape))
+        Ok(Rc::new(Cells::Array(Rc::new(shape))))
     }
 
     /// Lanes of a running value here: those of the vector, if the value differs along it.
@@ -320,13 +327,13 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn cells(&self, node: NodeId, position: bool) -> Result<&Cells, LowerError> {
+    fn cells(&self, node: NodeId, position: bool) -> Result<Rc<Cells>, LowerError> {
         let fold = self.running.get(&node);
         let cells = fold.and_then(|fold| {
             if position {
-                fold.position.as_ref()
+                fold.position.clone()
             } else {
-                Some(&fold.value)
+                Some(fold.value.clone())
             }
         });
         cells.ok_or_else(|| {
@@ -353,13 +360,13 @@ impl<'a> Lowering<'a> {
     }
 
     fn cell(&mut self, node: NodeId, position: bool, at: &Env) -> Result<Value, LowerError> {
-        match self.cells(node, position)?.clone() {
+        match &*self.cells(node, position)? {
             Cells::Registers { shape, slots } => {
-                let slot = self.register(&shape, &slots, at)?;
+                let slot = self.register(shape, slots, at)?;
                 let zero = self.builder.const_i64(0);
                 Ok(self.builder.load(slot, zero))
             }
-            Cells::Array(memory) => self.load(&memory, at),
+            Cells::Array(memory) => self.load(memory, at),
         }
     }
 
@@ -370,11 +377,11 @@ impl<'a> Lowering<'a> {
         at: &Env,
         value: Value,
     ) -> Result<(), LowerError> {
-        match self.cells(node, position)?.clone() {
+        match &*self.cells(node, position)? {
             Cells::Registers { shape, slots } => {
-                let slot = self.register(&shape, &slots, at)?;
+                let slot = self.register(shape, slots, at)?;
                 let zero = self.builder.const_i64(0);
-                let value = if self.cell_lanes(&shape) > 1 {
+                let value = if self.cell_lanes(shape) > 1 {
                     self.widened(value)
                 } else {
                     value
@@ -382,7 +389,7 @@ impl<'a> Lowering<'a> {
                 self.builder.store(slot, zero, value);
                 Ok(())
             }
-            Cells::Array(memory) => self.store(&memory, at, value),
+            Cells::Array(memory) => self.store(memory, at, value),
         }
     }
 
@@ -415,7 +422,8 @@ impl<'a> Lowering<'a> {
     /// Whether every loop of a path is carried out here, so that indices within the tile are fixed.
     fn is_written_out(&self, path: &[(TreeRef, LoopSpec)]) -> bool {
         let mut covered: FxHashMap<DimId, Option<Extent>> = FxHashMap::default();
-        path.iter().all(|(_, spec)| {
+        let mut vectorised = self.vector.is_some();
+        path.iter().all(|(place, spec)| {
             let at = spec.dim.0 as usize;
             let size = self.graph.dim(spec.dim).size.as_const();
             let outer = *covered
@@ -432,8 +440,19 @@ impl<'a> Lowering<'a> {
             fixed_start
                 && match spec.annotation {
                     Annotation::Unroll => rounds <= 64,
-                    Annotation::Vectorize => count <= 64,
-                    Annotation::Serial | Annotation::Parallel => count <= spec.step,
+                    // Only one loop lies in lanes, and only if what is inside has a vector form.
+                    Annotation::Vectorize
+                        if count <= 64
+                            && spec.step == 1
+                            && !vectorised
+                            && self.can_vectorize(*place, *spec) =>
+                    {
+                        vectorised = true;
+                        true
+                    }
+                    Annotation::Serial | Annotation::Parallel | Annotation::Vectorize => {
+                        count <= spec.step
+                    }
                 }
         })
     }

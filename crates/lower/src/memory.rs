@@ -8,6 +8,7 @@ use loopwright_kernel::{Space, Type, Value};
 use loopwright_looptree::{Allocation, Env, TreeRef};
 use loopwright_symbolic::{Expr, affine};
 use smallvec::SmallVec;
+use std::rc::Rc;
 
 /// An array in memory: row-major over its dimensions, of each of which it holds a block or all.
 #[derive(Clone, Debug)]
@@ -93,7 +94,7 @@ impl Lowering<'_> {
                 count as u64,
                 &name,
             );
-            self.memory.insert(node, memory);
+            self.memory.insert(node, Rc::new(memory));
         }
         Ok(())
     }
@@ -145,8 +146,7 @@ impl Lowering<'_> {
                 Ok(self.builder.load_vector(memory.ptr, flat, lanes))
             }
             (Lanes::Scattered, Some(_)) => {
-                let memory = memory.clone();
-                self.lane_by_lane(&mut |lowering| lowering.load(&memory, at))
+                self.lane_by_lane(&mut |lowering| lowering.load(memory, at))
             }
             _ => {
                 let flat = self.address(memory, at)?;

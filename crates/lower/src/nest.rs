@@ -230,7 +230,7 @@ impl<'a> Lowering<'a> {
 
     /// Whether a loop's rounds can lie in vector lanes: they are independent, nothing inside is
     /// vectorised already, and everything computed inside has a vector form.
-    fn can_vectorize(&self, place: TreeRef, spec: LoopSpec) -> bool {
+    pub(crate) fn can_vectorize(&self, place: TreeRef, spec: LoopSpec) -> bool {
         self.vector.is_none()
             && self.tree.trivially_parallel(self.graph, place)
             && self.tree.leaves(place).iter().all(|leaf| {

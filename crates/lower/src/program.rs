@@ -14,6 +14,7 @@ use loopwright_looptree::{
 use loopwright_ops::DType;
 use loopwright_symbolic::{Bounds, Expr, Symbol};
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 /// What a kernel's parameter is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -95,7 +96,7 @@ pub(crate) struct Lowering<'a> {
     pub(crate) params: Vec<KernelParam>,
     pub(crate) scratch: Vec<Scratch>,
     /// The memory of given nodes and of steps that are being computed.
-    pub(crate) memory: FxHashMap<NodeId, Memory>,
+    pub(crate) memory: FxHashMap<NodeId, Rc<Memory>>,
     pub(crate) running: FxHashMap<NodeId, Fold>,
     pub(crate) sort_rows: FxHashMap<NodeId, SortRows>,
     pub(crate) sizes: FxHashMap<Symbol, Value>,
@@ -205,7 +206,7 @@ impl<'a> Lowering<'a> {
                 allocation.elements()?,
             );
             let memory = Memory::of_allocation(graph, ptr, &allocation);
-            self.memory.insert(node, memory);
+            self.memory.insert(node, Rc::new(memory));
         }
         self.declare_fold_scratch()?;
         self.declare_row_scratch()?;
@@ -215,12 +216,13 @@ impl<'a> Lowering<'a> {
             self.sizes.insert(symbol, value);
         }
         for (node, ptr) in whole {
-            self.memory.insert(node, Memory::whole(graph, ptr, node));
+            let memory = Memory::whole(graph, ptr, node);
+            self.memory.insert(node, Rc::new(memory));
         }
         for update in graph.updates() {
             let state = self.memory[&update.state].ptr;
             let memory = Memory::whole(graph, state, update.value);
-            self.memory.insert(update.value, memory);
+            self.memory.insert(update.value, Rc::new(memory));
         }
         Ok(())
     }

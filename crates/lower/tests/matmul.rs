@@ -35,7 +35,15 @@ fn matmul(sizes: [i64; 3]) -> Graph {
 
 #[test]
 fn tiled_products_equal_plain_ones_at_all_tails() {
-    for sizes in [[1, 1, 1], [8, 3, 48], [9, 5, 50], [16, 2, 112], [3, 4, 7], [0, 3, 5], [5, 0, 64]] {
+    for sizes in [
+        [1, 1, 1],
+        [8, 3, 48],
+        [9, 5, 50],
+        [16, 2, 112],
+        [3, 4, 7],
+        [0, 3, 5],
+        [5, 0, 64],
+    ] {
         let graph = matmul(sizes).with_stores();
         let schedule = default_schedule(&graph, &WIDE).unwrap();
         let lowered = lower(&graph, &schedule, "program").unwrap();
@@ -46,7 +54,12 @@ fn tiled_products_equal_plain_ones_at_all_tails() {
             loopwright_kernel::validate(module).unwrap_or_else(|e| panic!("{name}: {e}\n{module}"));
         });
         if std::env::var("SHOW").is_ok() {
-            println!("{}\n{}\n{}", print_tree(&graph, &lowered.tree), lowered.module, module);
+            println!(
+                "{}\n{}\n{}",
+                print_tree(&graph, &lowered.tree),
+                lowered.module,
+                module
+            );
         }
         let [m, k, n] = sizes.map(|size| size as usize);
         let a: Vec<f32> = (0..m * k).map(|i| (i % 7) as f32 - 3.0).collect();

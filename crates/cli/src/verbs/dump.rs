@@ -169,9 +169,10 @@ fn plan(stages: &Stages, binding: &Binding, terminal: &mut Terminal) -> Result<(
     table.row(["use", "name", "element", "shape", "bytes", ""]);
     for buffer in &plan.buffers {
         let bytes = buffer.bytes.to_string();
-        let rounded = match buffer.bytes {
-            0..1024 => String::new(),
-            bytes => format!("({})", units::bytes(bytes)),
+        let note = match (buffer.copies, buffer.bytes) {
+            (1, 0..1024) => String::new(),
+            (1, bytes) => format!("({})", units::bytes(bytes)),
+            (copies, _) => format!("({copies} of these)"),
         };
         let shape = format!("{:?}", buffer.shape);
         table.row([
@@ -180,7 +181,7 @@ fn plan(stages: &Stages, binding: &Binding, terminal: &mut Terminal) -> Result<(
             &buffer.element,
             &shape,
             &bytes,
-            &rounded,
+            &note,
         ]);
     }
     for line in table.lines(0) {
@@ -190,6 +191,6 @@ fn plan(stages: &Stages, binding: &Binding, terminal: &mut Terminal) -> Result<(
         "peak: {} bytes ({}), and at most {} bytes on the stack of each thread",
         plan.peak(),
         units::bytes(plan.peak()),
-        plan.stack()
+        plan.stack
     ))
 }

@@ -222,13 +222,17 @@ impl Draft<'_> {
     /// Moved around the end and back in at the start.
     fn wrapped(&mut self, node: NodeId, at: usize) -> Result<Mapping, GraphError> {
         let old = self.dims(node)[at];
+        if self.extent(old) == 0 {
+            // There is no remainder of a division by nothing.
+            return Ok(self.identity(node, |_| true));
+        }
         let mut mapping = self.identity(node, |kept| kept != at);
         let dim = self.fresh_dim()?;
         mapping.dims.push(dim);
         let size = self.builder.size_of(old);
         let by = self.rng.range(-3, 3);
         mapping.map[at] = self.symbol(dim).add(&Expr::constant(by))?.modulo(&size)?;
-        mapping.leaves = self.extent(old) == 0 || self.rng.chance(50);
+        mapping.leaves = self.rng.chance(50);
         Ok(mapping)
     }
 

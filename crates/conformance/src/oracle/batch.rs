@@ -34,6 +34,7 @@ impl Oracle {
         let parts = chosen.iter().map(|at| &cases[*at].module);
         match self.backend.compile(&merged(parts), &cases[*first].options()) {
             Ok(executable) => {
+                if let Ok(d) = std::env::var("DUMPC") { std::fs::write(format!("{d}/{}.c", chosen.len() * 100 + executable.code().len() % 100), executable.code()).unwrap(); }
                 for (place, at) in chosen.iter().enumerate() {
                     results[*at] = run(&cases[*at], &executable, &kernel_name(place));
                 }

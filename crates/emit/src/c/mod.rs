@@ -225,22 +225,7 @@ impl Dialect for C {
         value: &Expr,
         pieces: &mut Pieces,
     ) -> Spelled<Expr> {
-        let ty = types::vector(dtype, lanes, pieces)?;
-        let name = format!("lw_insert_{ty}");
-        let scalar = types::scalar(dtype, pieces);
-        pieces.need(&name, |_| {
-            Ok(format!(
-                "static inline {ty} {name}({ty} a, int lane, {scalar} value) {{ a[lane] = value; return a; }}"
-            ))
-        })?;
-        Ok(Expr::call(
-            &name,
-            &[
-                vector.clone(),
-                Expr::primary(lane.to_string()),
-                value.clone(),
-            ],
-        ))
+        vector_ops::insert(dtype, lanes, vector, lane, value, pieces)
     }
 
     fn shuffle(

@@ -254,9 +254,10 @@ fn class_of_float(op: Op, dtype: DType, lanes: u32, pieces: &mut Pieces) -> Spel
 }
 
 /// The larger or smaller, NaN if either is: x86's own `max(a, b)` is exactly `a > b ? a : b`, which
-/// leaves the case that only `a` is NaN.
+/// leaves the case that only `a` is NaN: there all bits are set, which is a NaN as good as any.
 fn extremum(op: Op, dtype: DType, lanes: u32, ty: &str, pieces: &mut Pieces) -> Spelled<String> {
     let select = need_select(dtype, lanes, pieces)?;
+    let mask = mask(dtype.bits(), lanes, pieces)?;
     let (instruction, operator) = if op == Op::Max {
         ("max", ">")
     } else {
@@ -283,7 +284,7 @@ fn extremum(op: Op, dtype: DType, lanes: u32, ty: &str, pieces: &mut Pieces) -> 
     Ok(match builtin {
         None => portable,
         Some((macro_name, call)) => format!(
-            "\n#if defined({macro_name})\n    {ty} r = {call};\n    return {select}(a != a, a, r);\n\
+            "\n#if defined({macro_name})\n    {ty} r = {call};\n    return ({ty})(({mask})r | (a != a));\n\
              #else\n    {portable}\n#endif\n"
         ),
     })
@@ -301,6 +302,37 @@ pub(super) fn splat(dtype: DType, lanes: u32, value: &Expr, pieces: &mut Pieces)
         ))
     })?;
     Ok(Expr::call(&name, std::slice::from_ref(value)))
+}
+
+/// The vector with one lane replaced. Written as a new vector, not as `a[lane] = value`: GCC 12 makes
+/// -1 of a comparison that is assigned to a lane.
+pub(super) fn insert(
+    dtype: DType,
+    lanes: u32,
+    value: &Expr,
+    lane: u32,
+    scalar_value: &Expr,
+    pieces: &mut Pieces,
+) -> Spelled<Expr> {
+    let ty = vector(dtype, lanes, pieces)?;
+    let name = format!("lw_insert_{ty}_{lane}");
+    let element = scalar(dtype, pieces);
+    pieces.need(&name, |_| {
+        let values: Vec<String> = (0..lanes)
+            .map(|other| {
+                if other == lane {
+                    "b".to_owned()
+                } else {
+                    format!("a[{other}]")
+                }
+            })
+            .collect();
+        Ok(format!(
+            "static inline {ty} {name}({ty} a, {element} b) {{ return ({ty}){{{}}}; }}",
+            values.join(", ")
+        ))
+    })?;
+    Ok(Expr::call(&name, &[value.clone(), scalar_value.clone()]))
 }
 
 /// Lanes picked from two vectors laid end to end.

@@ -46,6 +46,7 @@
 
 mod code;
 mod compile;
+mod launch;
 mod layout;
 mod machine;
 mod memory;
@@ -123,7 +124,7 @@ impl Program {
         grid: Grid,
         steps: Option<u64>,
     ) -> Result<(), InterpretError> {
-        machine::run(self, kernel, args, grid, steps.unwrap_or(u64::MAX))
+        launch::run(self, kernel, args, grid, steps.unwrap_or(u64::MAX))
     }
 }
 

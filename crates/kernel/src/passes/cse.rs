@@ -2,7 +2,7 @@
 //! computed again.
 //!
 //! Loads count as computed before while nothing that may write their memory lies between; a store
-//! makes what it wrote known to later loads. Memory is told apart by the classes of [`super::alias`]:
+//! makes what it wrote known to later loads. Memory is told apart by the classes of `alias`:
 //! each has a version that goes up with every write to it, and a loop starts by raising the versions
 //! of all that its body writes, because the second iteration comes after the first.
 

@@ -6,7 +6,7 @@
 //! branch or a jump) and nothing in the loop may write what it reads. Constants go to the top of the
 //! function, each once.
 
-use super::alias::{Class, Memory, Reach, is_pure, leaves, read_through, returns};
+use super::alias::{Class, Memory, Reach, Write, is_pure, leaves, read_through, returns};
 use crate::ir::{Block, Function, Inst, Stmt, Value};
 use loopwright_ops::Scalar;
 use rustc_hash::FxHashMap;
@@ -153,6 +153,10 @@ impl Licm<'_> {
         for block in blocks {
             self.memory.writes(block, &mut |write| {
                 writes = true;
+                if let Write::Through(Reach::Class(class)) = write {
+                    written[class.0 as usize] = true;
+                    return;
+                }
                 for (class, written) in written.iter_mut().enumerate() {
                     *written |= self.memory.may_change(write, Class(class as u32));
                 }

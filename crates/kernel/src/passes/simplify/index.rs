@@ -114,7 +114,7 @@ impl Simplify<'_> {
         }
         self.sums[value.0 as usize] = Some(sum.clone());
         self.written.insert(sum.clone(), value);
-        self.log.push(sum.clone());
+        self.log.push(value);
         value
     }
 

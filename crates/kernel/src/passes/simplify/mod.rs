@@ -5,8 +5,8 @@
 //! wrap, so their sums can be reordered at will; floats take only the identities that hold for signed
 //! zeros, infinities and NaN too: `x * 1`, `x - 0` and `x + -0`, but neither `x + 0` nor `x * 0`.
 //!
-//! One sweep from top to bottom. [`rules`] has the identities, [`linear`] the form of index sums,
-//! and [`index`] what is known of ranges.
+//! One sweep from top to bottom. `rules` has the identities, `linear` the form of index sums,
+//! and `index` what is known of ranges.
 
 mod index;
 mod linear;
@@ -69,8 +69,8 @@ struct Simplify<'f> {
     clock: u32,
     /// The sums that are written out in a visible value.
     written: FxHashMap<Linear, Value>,
-    /// The keys of `written` in the order in which they came.
-    log: Vec<Linear>,
+    /// The values of `written` in the order in which they came.
+    log: Vec<Value>,
 }
 
 impl Simplify<'_> {
@@ -113,8 +113,10 @@ impl Simplify<'_> {
 
     /// Forgets the sums written out since there were `scope` of them.
     fn leave(&mut self, scope: usize) {
-        for sum in self.log.drain(scope..) {
-            self.written.remove(&sum);
+        for value in self.log.drain(scope..) {
+            if let Some(sum) = &self.sums[value.0 as usize] {
+                self.written.remove(sum);
+            }
         }
     }
 

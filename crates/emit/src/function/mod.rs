@@ -5,6 +5,10 @@
 //! at the next write, call or branch; all others at the latest when their text gets long. Nothing
 //! moves into a loop.
 
+mod instruction;
+mod parallel;
+
+use crate::Refusal;
 use crate::dialect::{LoopHint, Spelled};
 use crate::expression::{Expr, Precedence, Shape};
 use crate::module::linkage;
@@ -12,7 +16,6 @@ use crate::names::Names;
 use crate::pieces::Pieces;
 use crate::types::Declarator;
 use crate::uses::Uses;
-use crate::{Linkage, Refusal};
 use loopwright_kernel::{
     Access, Block, Function, FunctionId, FunctionKind, Inst, LoopKind, Space, Stmt, Type, Value,
 };
@@ -80,7 +83,6 @@ pub(crate) struct Writer<'a> {
     inside_parallel: bool,
 }
 
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn write_function(
     function: &Function,
     uses: &Uses,
@@ -501,155 +503,6 @@ impl<'a> Writer<'a> {
         u64::try_from(span.checked_add(step.checked_sub(1)?)? / step.max(1)).ok()
     }
 
-    /// Writes a parallel loop's body as a function over a range of iterations, with a second one
-    /// that unpacks its arguments, and hands that to the runtime.
-    fn parallel(
-        &mut self,
-        var: Value,
-        start: Value,
-        end: Value,
-        step: Value,
-        body: &'a Block,
-    ) -> Spelled<()> {
-        let dialect = self.types.dialect;
-        let captures = &self.uses.captures[self.parallels];
-        let function = format!("{}_loop{}", self.own.name, self.parallels);
-        self.parallels += 1;
-
-        // An address of an array is handed on as the pointer that it is.
-        let mut fields = String::new();
-        let mut params = Vec::with_capacity(captures.len() + 3);
-        let mut names = Vec::with_capacity(captures.len());
-        for &value in captures {
-            params.push(self.parameter(value)?);
-            let noalias = std::mem::take(&mut self.noalias[value.0 as usize]);
-            let declared = self.parameter(value)?;
-            self.noalias[value.0 as usize] = noalias;
-            let _ = writeln!(fields, "    {declared};");
-            let Place::Named { name, .. } = &self.places[value.0 as usize] else {
-                unreachable!("a captured value is held in a variable");
-            };
-            names.push(name.clone());
-        }
-        if self.own.work_items {
-            let item = dialect.work_item_parameter(self.pieces)?;
-            params.push(item.to_owned());
-            let _ = writeln!(fields, "    {item};");
-            names.push(dialect.work_item_argument().to_owned());
-        }
-        let reserved = |word: &str| dialect.is_reserved(word);
-        let [begin, stop] = ["begin", "stop"].map(|name| self.names.fresh(name, reserved));
-        params.push(format!("int64_t {begin}"));
-        params.push(format!("int64_t {stop}"));
-
-        // The call, in the function around the loop.
-        let [first, last, by] = [start, end, step].map(|value| self.operand(value));
-        let is = |expr: &Expr, text: &str| expr.literal && expr.text == text;
-        let span = if is(&first, "0") {
-            last
-        } else {
-            Expr::infix("-", Precedence::Additive, &last, &first)
-        };
-        let count = if is(&by, "1") {
-            span
-        } else {
-            let less = match self.uses.values[step.0 as usize]
-                .constant
-                .and_then(Scalar::as_i64)
-            {
-                Some(step) => Expr::primary((step - 1).to_string()),
-                None => Expr::infix("-", Precedence::Additive, &by, &Expr::primary("1")),
-            };
-            let rounded = Expr::infix("+", Precedence::Additive, &span, &less);
-            Expr::infix("/", Precedence::Multiplicative, &rounded, &by)
-        };
-        let environment = if names.is_empty() {
-            "0".to_owned()
-        } else {
-            let name = self.names.fresh("environment", reserved);
-            let initial = names.join(", ");
-            self.line(&format!("struct {function} {name} = {{{initial}}};"));
-            format!("&{name}")
-        };
-        let task = format!("{function}_task");
-        let call = dialect.parallel_for(&count, &task, &environment);
-        self.line(&call);
-
-        // The body, in a function of its own.
-        let out = std::mem::take(&mut self.out);
-        let indent = std::mem::replace(&mut self.indent, 1);
-        self.inside_parallel = true;
-        let name = self.name(var);
-        self.places[var.0 as usize] = Place::Named {
-            name: name.clone(),
-            shape: Shape::Plain,
-        };
-        if is(&first, "0") && is(&by, "1") {
-            self.line(&format!(
-                "for (int64_t {name} = {begin}; {name} < {stop}; {name}++) {{"
-            ));
-        } else {
-            let step_name = self.names.fresh("iteration", reserved);
-            self.line(&format!(
-                "for (int64_t {step_name} = {begin}; {step_name} < {stop}; {step_name}++) {{"
-            ));
-            let scaled = Expr::infix(
-                "*",
-                Precedence::Multiplicative,
-                &Expr::primary(step_name),
-                &by,
-            );
-            let value = if is(&first, "0") {
-                scaled
-            } else {
-                Expr::infix("+", Precedence::Additive, &first, &scaled)
-            };
-            self.indent += 1;
-            self.line(&format!("int64_t {name} = {};", value.text));
-            self.indent -= 1;
-        }
-        self.scope(body)?;
-        self.line("}");
-        self.inside_parallel = false;
-        self.indent = indent;
-        let text = std::mem::replace(&mut self.out, out);
-
-        let mut arguments: Vec<String> = names
-            .iter()
-            .map(|name| format!("captured->{name}"))
-            .collect();
-        arguments.push("begin".to_owned());
-        arguments.push("stop".to_owned());
-        let outlined = &mut self.outlined;
-        let _ = writeln!(
-            outlined,
-            "// The parallel loop {name} of {}.",
-            self.function.name
-        );
-        if !names.is_empty() {
-            let _ = writeln!(outlined, "struct {function} {{\n{fields}}};\n");
-        }
-        let _ = writeln!(
-            outlined,
-            "{}void {function}({}) {{\n{text}}}\n",
-            dialect.linkage(Linkage::Separate),
-            params.join(", "),
-        );
-        let _ = writeln!(
-            outlined,
-            "{}void {task}(void *environment, int64_t begin, int64_t stop) {{",
-            dialect.linkage(Linkage::Internal),
-        );
-        if !names.is_empty() {
-            let _ = writeln!(
-                outlined,
-                "    const struct {function} *captured = environment;"
-            );
-        }
-        let _ = writeln!(outlined, "    {function}({});\n}}\n", arguments.join(", "));
-        Ok(())
-    }
-
     fn call(&mut self, callee: FunctionId, arguments: &[Value]) -> Spelled<Expr> {
         let mut arguments = self.plain_operands(arguments)?;
         let signature = &self.signatures[callee.0 as usize];
@@ -759,151 +612,6 @@ impl<'a> Writer<'a> {
             .ty(value)
             .dtype()
             .ok_or_else(|| mistyped("a scalar or vector"))
-    }
-
-    /// The text of an instruction without effects.
-    fn expression(&mut self, value: Value, inst: &'a Inst) -> Spelled<Expr> {
-        let function = self.function;
-        let dialect = self.types.dialect;
-        let ty = function.ty(value);
-        Ok(match inst {
-            Inst::Const(_)
-            | Inst::Alloc { .. }
-            | Inst::Call(..)
-            | Inst::Atomic { .. }
-            | Inst::CompareExchange { .. } => {
-                unreachable!("`define` writes these itself")
-            }
-            Inst::Map(op, operands) => {
-                // The last operand has the op's dtype; `select`'s first does not.
-                let Some(&last) = operands.last() else {
-                    return Err(mistyped("an op with operands"));
-                };
-                let dtype = self.dtype(last)?;
-                let operands: Vec<Expr> =
-                    operands.iter().map(|&value| self.operand(value)).collect();
-                dialect.map(*op, dtype, ty.lanes(), &operands, self.pieces)?
-            }
-            Inst::Cast(to, operand) => {
-                let from = self.dtype(*operand)?;
-                let operand = self.operand(*operand);
-                dialect.cast(from, *to, ty.lanes(), &operand, self.pieces)?
-            }
-            Inst::Bitcast(to, operand) => {
-                let from = self.dtype(*operand)?;
-                let operand = self.operand(*operand);
-                dialect.bitcast(from, *to, ty.lanes(), &operand, self.pieces)?
-            }
-            Inst::Load { ptr, index } => {
-                if let Place::Variable(name) = &self.places[ptr.0 as usize]
-                    && self.uses.values[ptr.0 as usize].variable
-                {
-                    Expr::primary(name.clone()).reading()
-                } else {
-                    let (pointer, index) = (self.operand(*ptr), self.operand(*index));
-                    match (ty, function.ty(*ptr).pointee()) {
-                        (Type::Vector(dtype, lanes), Some(Type::Scalar(_))) => {
-                            let address = Expr::advanced(&pointer, &index);
-                            dialect
-                                .load_vector(*dtype, *lanes, &address, self.pieces)?
-                                .reading()
-                        }
-                        _ => Expr::subscript(&pointer, &index).reading(),
-                    }
-                }
-            }
-            Inst::Offset { ptr, index } => {
-                self.constant[value.0 as usize] = self.constant[ptr.0 as usize];
-                Expr::advanced(&self.operand(*ptr), &self.operand(*index))
-            }
-            Inst::Field { ptr, field } => {
-                let Some(Type::Struct(id)) = function.ty(*ptr).pointee() else {
-                    return Err(mistyped("a pointer to a struct"));
-                };
-                self.constant[value.0 as usize] = self.constant[ptr.0 as usize];
-                let field = &self.fields[id.0 as usize][*field as usize];
-                let pointer = self.operand(*ptr);
-                let member =
-                    Expr::primary(format!("{}->{field}", pointer.within(Precedence::Primary)));
-                Expr {
-                    reads: pointer.reads,
-                    ..Expr::prefix("&", &member)
-                }
-            }
-            Inst::Elements(ptr) => {
-                self.constant[value.0 as usize] = self.constant[ptr.0 as usize];
-                dialect.elements(&self.operand(*ptr))
-            }
-            Inst::Splat(scalar) => {
-                let dtype = self.dtype(*scalar)?;
-                let scalar = self.operand(*scalar);
-                dialect.splat(dtype, ty.lanes(), &scalar, self.pieces)?
-            }
-            Inst::Build(values) => {
-                let dtype = self.dtype(value)?;
-                let values = self.plain_operands(values)?;
-                dialect.build(dtype, &values, self.pieces)?
-            }
-            Inst::Extract(vector, lane) => {
-                let dtype = self.dtype(*vector)?;
-                let lanes = function.ty(*vector).lanes();
-                let vector = self.plain_operand(*vector)?;
-                dialect.extract(dtype, lanes, &vector, *lane, self.pieces)?
-            }
-            Inst::Insert(vector, lane, scalar) => {
-                let dtype = self.dtype(*vector)?;
-                let vector = self.plain_operand(*vector)?;
-                let scalar = self.operand(*scalar);
-                dialect.insert(dtype, ty.lanes(), &vector, *lane, &scalar, self.pieces)?
-            }
-            Inst::Shuffle(left, right, picks) => {
-                let dtype = self.dtype(*left)?;
-                let lanes = function.ty(*left).lanes();
-                let (left, right) = (self.plain_operand(*left)?, self.plain_operand(*right)?);
-                dialect.shuffle(dtype, lanes, &left, &right, picks, self.pieces)?
-            }
-            Inst::ReduceLanes(op, vector) => {
-                let dtype = self.dtype(*vector)?;
-                let lanes = function.ty(*vector).lanes();
-                let vector = self.plain_operand(*vector)?;
-                dialect.reduce(*op, dtype, lanes, &vector, self.pieces)?
-            }
-            Inst::WorkItem(query, axis) => dialect.work_item(*query, *axis)?,
-            Inst::TileLoad { ptr, index, stride } => {
-                let tile = tile_type(ty)?;
-                let address = Expr::advanced(&self.operand(*ptr), &self.operand(*index));
-                let stride = self.operand(*stride);
-                dialect
-                    .tile_load(tile, &address, &stride, self.pieces)?
-                    .reading()
-            }
-            Inst::TileSplat(scalar) => {
-                let tile = tile_type(ty)?;
-                let scalar = self.operand(*scalar);
-                dialect.tile_splat(tile, &scalar, self.pieces)?
-            }
-            Inst::TileMma {
-                left,
-                right,
-                accumulator,
-            } => {
-                let tiles = [
-                    tile_type(function.ty(*left))?,
-                    tile_type(function.ty(*right))?,
-                    tile_type(function.ty(*accumulator))?,
-                ];
-                let [left, right, accumulator] =
-                    [*left, *right, *accumulator].map(|value| self.operand(value));
-                dialect.tile_mma(tiles, &left, &right, &accumulator, self.pieces)?
-            }
-        })
-    }
-}
-
-fn tile_type(ty: &Type) -> Spelled<loopwright_kernel::TileType> {
-    match ty {
-        Type::Tile(tile) => Ok(*tile),
-        _ => Err(mistyped("a tile")),
     }
 }
 
