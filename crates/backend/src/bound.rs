@@ -195,7 +195,7 @@ impl<'m> Bound<'m> {
         let expected = shape.iter().product::<i64>() as usize * dtype.bytes();
         let complaint = if bytes.len() != expected {
             Some(format!("{} bytes are", bytes.len()))
-        } else if expected > 0 && bytes.as_ptr().addr() % dtype.bytes() != 0 {
+        } else if expected > 0 && !bytes.as_ptr().addr().is_multiple_of(dtype.bytes()) {
             Some("memory that is not aligned for it is".to_owned())
         } else {
             None

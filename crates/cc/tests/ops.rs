@@ -107,34 +107,9 @@ fn expected(op: Op, columns: &[Vec<Scalar>]) -> Vec<Scalar> {
     (0..columns[0].len())
         .map(|row| {
             let operands: Vec<Scalar> = columns.iter().map(|column| column[row]).collect();
-            match op {
-                Op::Cbrt => c_library_cbrt(operands[0]),
-                _ => evaluate(op, &operands).expect("the operands fit"),
-            }
+            evaluate(op, &operands).expect("the operands fit")
         })
         .collect()
-}
-
-/// The cube root of the C library, which is what compiled code calls. In a Rust program the name
-/// `cbrt` may mean the one that comes with Rust's own library, which rounds differently.
-fn c_library_cbrt(x: Scalar) -> Scalar {
-    #[cfg(unix)]
-    {
-        use libloading::os::unix::Library;
-        let process = Library::this();
-        // SAFETY: these are the C library's functions of that type, which are defined everywhere.
-        unsafe {
-            let single = process.get::<unsafe extern "C" fn(f32) -> f32>(b"cbrtf");
-            let double = process.get::<unsafe extern "C" fn(f64) -> f64>(b"cbrt");
-            if let (Ok(single), Ok(double)) = (single, double) {
-                return match x.dtype() {
-                    DType::F64 => Scalar::f64(double(x.to_f64())),
-                    dtype => cast(Scalar::f32(single(x.to_f64() as f32)), dtype),
-                };
-            }
-        }
-    }
-    evaluate(Op::Cbrt, &[x]).expect("a float")
 }
 
 fn check_ops(dtypes: &[DType]) {

@@ -44,6 +44,9 @@ mod tests {
         assert_eq!(with(&[home, shared]), Some("/caches/loopwright".into()));
         assert_eq!(with(&[home, shared, own]), Some("here".into()));
         let relative = ("XDG_CACHE_HOME", "caches");
-        assert_eq!(with(&[home, relative]), Some("/home/me/.cache/loopwright".into()));
+        assert_eq!(
+            with(&[home, relative]),
+            Some("/home/me/.cache/loopwright".into())
+        );
     }
 }

@@ -21,13 +21,13 @@ impl Chosen {
         self.backend.name()
     }
 
-    /// Why it was chosen, in words; empty where it was asked for.
+    /// Why it was chosen, in words.
     pub(crate) fn why(&self) -> String {
         if !self.auto {
             return "as asked".to_owned();
         }
         if self.skipped.is_empty() {
-            return "auto: the most preferred device, and it is available".to_owned();
+            return "auto: the first choice, and it is available".to_owned();
         }
         let skipped: Vec<String> = self
             .skipped
@@ -73,9 +73,8 @@ pub(crate) fn choose(name: &str) -> Result<Chosen, Failure> {
         .iter()
         .map(|(name, reason)| format!("{name}: {reason}"))
         .collect();
-    Err(Failure::new(format!(
-        "no device is available ({})",
-        reasons.join("; ")
-    ))
-    .help("`loopwright doctor` says what is missing"))
+    Err(
+        Failure::new(format!("no device is available ({})", reasons.join("; ")))
+            .help("`loopwright doctor` says what is missing"),
+    )
 }

@@ -82,7 +82,10 @@ impl Failure {
                 let help = help.as_ref().map_or_else(String::new, |help| {
                     format!(" {} {help}\n", style.strong("help:"))
                 });
-                (format!("{error} {text}\n{help}"), if *usage { 2 } else { 1 })
+                (
+                    format!("{error} {text}\n{help}"),
+                    if *usage { 2 } else { 1 },
+                )
             }
         };
         // Where stderr is gone too there is nobody left to tell.
@@ -125,6 +128,9 @@ impl From<BackendError> for Failure {
     fn from(error: BackendError) -> Failure {
         match &error {
             BackendError::Unavailable { backend, why } => unavailable(backend, why),
+            BackendError::File { .. } => Failure::new(error.to_string()).help(
+                "compiled code is kept in LOOPWRIGHT_CACHE_DIR; `loopwright doctor` checks it",
+            ),
             _ => Failure::new(error.to_string()),
         }
     }
@@ -138,6 +144,21 @@ impl From<ProgramError> for Failure {
             error => Failure::new(error.to_string()),
         }
     }
+}
+
+/// Has broken invariants, the only cause of panics, told as what they are: mistakes of ours.
+pub(crate) fn report_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let said = panic
+            .payload_as_str()
+            .unwrap_or("a panic without a message");
+        let place = panic
+            .location()
+            .map_or_else(String::new, ToString::to_string);
+        Failure::new(format!("internal error: {said} ({place})"))
+            .help("this is a mistake in Loopwright; please report it, with the program")
+            .report();
+    }));
 }
 
 /// A device that cannot be used here.

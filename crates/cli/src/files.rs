@@ -3,8 +3,8 @@
 use crate::failure::Failure;
 use crate::preview::describe;
 use loopwright::graph::Array;
-use loopwright::ops::DType;
 use loopwright::npy::{Header, NpyError};
+use loopwright::ops::DType;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};

@@ -24,6 +24,7 @@ use std::process::ExitCode;
 use terminal::Terminal;
 
 fn main() -> ExitCode {
+    failure::report_panics();
     let arguments = Arguments::parse();
     let mut terminal = Terminal::new();
     let done = match &arguments.verb {

@@ -74,12 +74,22 @@ impl Plan {
                     };
                     of_node(graph, binding, role, *node, graph.node_name(*node))
                 }
-                KernelParam::Constant(node) => {
-                    of_node(graph, binding, Role::Constant, *node, graph.node_name(*node))
-                }
+                KernelParam::Constant(node) => of_node(
+                    graph,
+                    binding,
+                    Role::Constant,
+                    *node,
+                    graph.node_name(*node),
+                ),
                 KernelParam::Output(at) => {
                     let output = &graph.outputs()[*at as usize];
-                    of_node(graph, binding, Role::Output, output.node, output.name.clone())
+                    of_node(
+                        graph,
+                        binding,
+                        Role::Output,
+                        output.node,
+                        output.name.clone(),
+                    )
                 }
                 KernelParam::Scratch(at) => {
                     let scratch = &stages.lowered.scratch[*at as usize];
@@ -108,7 +118,10 @@ impl Plan {
 
     /// Bytes on the heap while the program runs; everything is there at the same time.
     pub(crate) fn peak(&self) -> u128 {
-        let on_heap = self.buffers.iter().filter(|buffer| buffer.role != Role::Private);
+        let on_heap = self
+            .buffers
+            .iter()
+            .filter(|buffer| buffer.role != Role::Private);
         on_heap.map(|buffer| buffer.bytes).sum()
     }
 
@@ -240,10 +253,9 @@ fn type_bytes(module: &Module, ty: &Type) -> u128 {
         Type::Vector(dtype, lanes) => dtype.bytes() as u128 * u128::from(*lanes),
         Type::Pointer(..) => 8,
         Type::Array(element, count) => type_bytes(module, element) * u128::from(*count),
-        Type::Struct(id) => module
-            .structs
-            .get(id.0 as usize)
-            .map_or(0, |of| of.fields.iter().map(|(_, ty)| type_bytes(module, ty)).sum()),
+        Type::Struct(id) => module.structs.get(id.0 as usize).map_or(0, |of| {
+            of.fields.iter().map(|(_, ty)| type_bytes(module, ty)).sum()
+        }),
         Type::Tile(tile) => {
             tile.dtype.bytes() as u128 * u128::from(tile.rows) * u128::from(tile.cols)
         }

@@ -4,9 +4,12 @@ use loopwright::graph::Array;
 use loopwright::ops::{DType, Kind, Scalar};
 use serde_json::{Value, json};
 
-/// `f32[2, 3]`
+/// `f32[2, 3]`, or `f32` for a scalar, as programs declare them.
 pub(crate) fn describe(dtype: DType, shape: &[usize]) -> String {
-    format!("{dtype}{shape:?}")
+    match shape {
+        [] => dtype.to_string(),
+        shape => format!("{dtype}{shape:?}"),
+    }
 }
 
 /// What all values of an array have in common.
@@ -154,10 +157,7 @@ fn short(value: f64) -> String {
     }
     if (1e-3..1e7).contains(&magnitude) {
         let text = format!("{value:.4}");
-        return text
-            .trim_end_matches('0')
-            .trim_end_matches('.')
-            .to_owned();
+        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
     }
     format!("{value:.3e}")
 }
@@ -265,7 +265,12 @@ impl Shown<'_> {
 fn cells(values: &[Scalar]) -> Vec<String> {
     let floats = values.iter().any(|value| value.dtype().is_float());
     let plain: Vec<String> = if floats {
-        float_cells(&values.iter().map(|value| value.to_f64()).collect::<Vec<_>>())
+        float_cells(
+            &values
+                .iter()
+                .map(|value| value.to_f64())
+                .collect::<Vec<_>>(),
+        )
     } else {
         values.iter().map(Scalar::to_string).collect()
     };
@@ -320,11 +325,22 @@ mod tests {
 
     #[test]
     fn long_dimensions_are_shortened() {
-        assert_eq!(preview(&counted(DType::I32, &[100])), ["[ 0  1  2 ... 97 98 99]"]);
+        assert_eq!(
+            preview(&counted(DType::I32, &[100])),
+            ["[ 0  1  2 ... 97 98 99]"]
+        );
         let lines = preview(&counted(DType::I32, &[9, 2]));
         assert_eq!(
             lines,
-            ["[[ 0  1]", " [ 2  3]", " [ 4  5]", " ...", " [12 13]", " [14 15]", " [16 17]]"]
+            [
+                "[[ 0  1]",
+                " [ 2  3]",
+                " [ 4  5]",
+                " ...",
+                " [12 13]",
+                " [14 15]",
+                " [16 17]]"
+            ]
         );
         let lines = preview(&counted(DType::I32, &[4, 2, 2]));
         assert_eq!(lines, ["[[[0 1]", "  [2 3]]", " ...]"]);
@@ -341,11 +357,20 @@ mod tests {
     #[test]
     fn summaries_count_what_is_no_number() {
         let array = Array::from_f64(DType::F16, &[3], &[1.0, f64::NAN, 2.5]).expect("three");
-        assert_eq!(Summary::of(&array).text(), "min 1  max 2.5  mean 1.75  (1 nan)");
-        assert_eq!(Summary::of(&counted(DType::Bool, &[3])).text(), "2 of 3 true");
+        assert_eq!(
+            Summary::of(&array).text(),
+            "min 1  max 2.5  mean 1.75  (1 nan)"
+        );
+        assert_eq!(
+            Summary::of(&counted(DType::Bool, &[3])).text(),
+            "2 of 3 true"
+        );
         let large = Array::from_scalars(DType::U64, &[1], &[Scalar::max_value(DType::U64)]);
         let large = Summary::of(&large.expect("one value"));
-        assert_eq!(large.text(), "min 18446744073709551615  max 18446744073709551615  mean 1.845e19");
+        assert_eq!(
+            large.text(),
+            "min 18446744073709551615  max 18446744073709551615  mean 1.845e19"
+        );
         assert_eq!(large.json()[0].1, json!(u64::MAX));
         assert_eq!(Summary::of(&counted(DType::F32, &[0])).text(), "no values");
     }

@@ -98,8 +98,14 @@ mod tests {
             let values = filled(dtype, "x", 7, None);
             let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
             let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            assert!(low <= smallest && smallest < low + 0.3, "{dtype}: {smallest}");
-            assert!(high - 0.3 < largest && largest <= high, "{dtype}: {largest}");
+            assert!(
+                low <= smallest && smallest < low + 0.3,
+                "{dtype}: {smallest}"
+            );
+            assert!(
+                high - 0.3 < largest && largest <= high,
+                "{dtype}: {largest}"
+            );
         }
         let indices = filled(DType::I32, "x", 7, Some(3));
         assert!(indices.iter().all(|index| [0.0, 1.0, 2.0].contains(index)));

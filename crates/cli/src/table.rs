@@ -18,7 +18,8 @@ impl Table {
 
     /// Adds a line.
     pub(crate) fn row<const N: usize>(&mut self, cells: [&str; N]) {
-        self.rows.push(cells.iter().map(|&cell| cell.to_owned()).collect());
+        self.rows
+            .push(cells.iter().map(|&cell| cell.to_owned()).collect());
     }
 
     /// The lines, indented, without white space at their ends.

@@ -192,7 +192,11 @@ fn unknown_input_or_output() {
         "error: the program has no output or updated state `z`\n help: it has b; the option is `--out NAME=FILE`\n"
     );
     assert_eq!(
-        complaint(&sandbox, 2, &["--set", "M=2", "--out", "b=1.npy", "--out", "b=2.npy"]),
+        complaint(
+            &sandbox,
+            2,
+            &["--set", "M=2", "--out", "b=1.npy", "--out", "b=2.npy"]
+        ),
         "error: `--out b=...` is given twice\n"
     );
 }
@@ -325,4 +329,27 @@ fn option_without_effect() {
 fn no_verb() {
     let told = Sandbox::new().fail(2, &[]);
     assert!(told.contains("Usage: loopwright <COMMAND>"), "{told}");
+}
+
+#[cfg(unix)]
+#[test]
+fn cache_that_others_may_write_to() {
+    use std::os::unix::fs::PermissionsExt;
+    if !sandbox::has_compiler() {
+        return;
+    }
+    let sandbox = free();
+    let cache = sandbox.path("cache");
+    std::fs::create_dir(&cache).expect("the directory is ours");
+    let open = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(&cache, open).expect("the directory is ours");
+    let told = sandbox.fail(1, &["dump", "free.lw", "--device", "cc", "--stage", "code"]);
+    let expected = format!(
+        "\
+error: cannot use the cache directory {}: others may write to it (mode 777), and code from it would be run; chmod go-w it
+ help: compiled code is kept in LOOPWRIGHT_CACHE_DIR; `loopwright doctor` checks it
+",
+        cache.display()
+    );
+    assert_eq!(told, expected);
 }

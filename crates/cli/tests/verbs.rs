@@ -48,16 +48,32 @@ fn a_missing_device_says_why() {
     assert_eq!(cc["available"], false);
     assert_eq!(cc["reason"], "the C compiler `/nonexistent` was not found");
     let text = sandbox.succeed(&["devices"]);
-    assert!(text.contains("cc      cpu  not available: the C compiler"), "{text}");
+    assert!(
+        text.contains("cc      cpu  not available: the C compiler"),
+        "{text}"
+    );
 }
 
 #[test]
 fn run_reads_and_writes_arrays() {
     let sandbox = product();
     sandbox.array("a.npy", DType::F32, &[2, 2], &[1.0, 2.0, 3.0, 4.0]);
-    sandbox.array("b.npy", DType::F32, &[2, 3], &[1.0, 0.0, 1.0, 0.0, 1.0, 1.0]);
+    sandbox.array(
+        "b.npy",
+        DType::F32,
+        &[2, 3],
+        &[1.0, 0.0, 1.0, 0.0, 1.0, 1.0],
+    );
     let arguments = [
-        "run", "product.lw", "--device", "interp", "--in", "a=a.npy", "--in", "b=b.npy", "--out",
+        "run",
+        "product.lw",
+        "--device",
+        "interp",
+        "--in",
+        "a=a.npy",
+        "--in",
+        "b=b.npy",
+        "--out",
         "c=c.npy",
     ];
     let text = sandbox.succeed(&arguments);
@@ -76,7 +92,10 @@ fn run_reads_and_writes_arrays() {
         "   [3.0 4.0 7.0]]",
         "  written to c.npy",
     ] {
-        assert!(text.lines().any(|found| found == line), "no line `{line}` in:\n{text}");
+        assert!(
+            text.lines().any(|found| found == line),
+            "no line `{line}` in:\n{text}"
+        );
     }
     let left: Vec<_> = std::fs::read_dir(sandbox.path(""))
         .expect("our directory")
@@ -92,8 +111,18 @@ fn run_prints_the_documents_keys() {
     assert_eq!(
         keys(&document),
         [
-            "best_ms", "compile_ms", "device", "from_cache", "inputs", "ms", "outputs", "program",
-            "runs", "sizes", "skipped", "why"
+            "best_ms",
+            "compile_ms",
+            "device",
+            "from_cache",
+            "inputs",
+            "ms",
+            "outputs",
+            "program",
+            "runs",
+            "sizes",
+            "skipped",
+            "why"
         ]
     );
     let output = &document["outputs"]["c"];
@@ -116,7 +145,15 @@ fn random_inputs_are_announced_and_repeatable() {
     let text = sandbox.succeed(&["run", "product.lw", "--device", "interp", "--seed", "7"]);
     assert!(text.contains("a  f32[2, 2]  random, seed 7"), "{text}");
     let output = |seed: &str| {
-        let arguments = ["run", "product.lw", "--device", "interp", "--json", "--seed", seed];
+        let arguments = [
+            "run",
+            "product.lw",
+            "--device",
+            "interp",
+            "--json",
+            "--seed",
+            seed,
+        ];
         sandbox.json(&arguments)["outputs"].clone()
     };
     assert_eq!(output("7"), output("7"));
@@ -135,7 +172,15 @@ fn indices_stay_inside_their_table() {
 
 #[test]
 fn sizes_can_be_set() {
-    let arguments = ["run", "product.lw", "--device", "interp", "--json", "--set", "M=5"];
+    let arguments = [
+        "run",
+        "product.lw",
+        "--device",
+        "interp",
+        "--json",
+        "--set",
+        "M=5",
+    ];
     let document = product().json(&arguments);
     assert_eq!(document["outputs"]["c"]["shape"], json!([5, 3]));
     let arguments = ["run", "product.lw", "--device", "interp", "--set", "M=0"];
@@ -146,11 +191,25 @@ fn sizes_can_be_set() {
 #[test]
 fn states_carry_over_and_are_results() {
     let sandbox = Sandbox::new();
-    sandbox.program("count.lw", "state n: i32[i=2]\nupdate n = n + 1\noutput twice = n * 2\n");
+    sandbox.program(
+        "count.lw",
+        "state n: i32[i=2]\nupdate n = n + 1\noutput twice = n * 2\n",
+    );
     sandbox.array("n.npy", DType::I32, &[2], &[10.0, 20.0]);
     let document = sandbox.json(&[
-        "run", "count.lw", "--device", "interp", "--json", "--repeat", "3", "--in", "n=n.npy",
-        "--out", "n=after.npy", "--out", "twice=twice.npy",
+        "run",
+        "count.lw",
+        "--device",
+        "interp",
+        "--json",
+        "--repeat",
+        "3",
+        "--in",
+        "n=n.npy",
+        "--out",
+        "n=after.npy",
+        "--out",
+        "twice=twice.npy",
     ]);
     assert_eq!(sandbox.values("after.npy", DType::I32).1, [13.0, 23.0]);
     assert_eq!(sandbox.values("twice.npy", DType::I32).1, [24.0, 44.0]);
@@ -158,6 +217,17 @@ fn states_carry_over_and_are_results() {
     assert_eq!(document["outputs"]["n"]["kind"], "state");
     assert_eq!(document["outputs"]["n"]["max"], 23);
     assert_eq!(document["outputs"]["twice"]["kind"], "output");
+}
+
+#[test]
+fn a_scalar_is_shown_on_one_line() {
+    let sandbox = Sandbox::new();
+    sandbox.program(
+        "p.lw",
+        "const x: i32[i=3] = [1, 2, 4]\noutput total = sum[i](x)\n",
+    );
+    let text = sandbox.succeed(&["run", "p.lw", "--device", "interp"]);
+    assert!(text.ends_with("\ntotal  i32  7\n"), "{text}");
 }
 
 #[test]
@@ -182,12 +252,24 @@ fn every_stage_can_be_dumped() {
         sandbox.succeed(&["dump", "product.lw", "--device", "interp", "--stage", stage])
     };
     assert!(stage("graph").contains("input a: f32[i, k]"));
-    assert_eq!(stage("schedule").lines().next(), Some("loopwright schedule 1"));
+    assert_eq!(
+        stage("schedule").lines().next(),
+        Some("loopwright schedule 1")
+    );
     assert!(stage("tree").contains("for k"), "{}", stage("tree"));
     assert!(stage("kernel").contains("kernel @program("));
-    assert!(stage("code").contains("kernel @program("), "the interpreter's code is the kernel");
+    assert!(
+        stage("code").contains("kernel @program("),
+        "the interpreter's code is the kernel"
+    );
     let unoptimised = sandbox.succeed(&[
-        "dump", "product.lw", "--device", "interp", "--stage", "kernel", "--unoptimised",
+        "dump",
+        "product.lw",
+        "--device",
+        "interp",
+        "--stage",
+        "kernel",
+        "--unoptimised",
     ]);
     assert!(unoptimised.contains("kernel @program("));
     assert_ne!(unoptimised, stage("kernel"), "some pass does something");
@@ -198,17 +280,30 @@ fn a_dumped_graph_is_a_program() {
     let sandbox = product();
     let graph = sandbox.succeed(&["dump", "product.lw", "--stage", "graph"]);
     sandbox.file("again.lw", &graph);
-    assert_eq!(sandbox.succeed(&["dump", "again.lw", "--stage", "graph"]), graph);
+    assert_eq!(
+        sandbox.succeed(&["dump", "again.lw", "--stage", "graph"]),
+        graph
+    );
 }
 
 #[test]
 fn a_dumped_schedule_can_be_run() {
     let sandbox = product();
-    let dump = ["dump", "product.lw", "--device", "interp", "--stage", "schedule"];
+    let dump = [
+        "dump",
+        "product.lw",
+        "--device",
+        "interp",
+        "--stage",
+        "schedule",
+    ];
     sandbox.file("s.lws", &sandbox.succeed(&dump));
     let run = ["run", "product.lw", "--device", "interp", "--json"];
     let scheduled = [&run[..], &["--schedule", "s.lws"]].concat();
-    assert_eq!(sandbox.json(&scheduled)["outputs"], sandbox.json(&run)["outputs"]);
+    assert_eq!(
+        sandbox.json(&scheduled)["outputs"],
+        sandbox.json(&run)["outputs"]
+    );
 }
 
 #[test]
@@ -247,7 +342,14 @@ for i/4 {          # 3 times, the last shorter
 #[test]
 fn a_plan_counts_all_memory() {
     let sandbox = product();
-    let arguments = ["dump", "product.lw", "--device", "interp", "--stage", "plan"];
+    let arguments = [
+        "dump",
+        "product.lw",
+        "--device",
+        "interp",
+        "--stage",
+        "plan",
+    ];
     let plan = sandbox.succeed(&[&arguments[..], &["--set", "M=1000"]].concat());
     let has = |words: &[&str]| {
         plan.lines().any(|line| {
@@ -255,9 +357,15 @@ fn a_plan_counts_all_memory() {
             found.starts_with(words)
         })
     };
-    assert!(has(&["input", "a", "f32", "[1000,", "2]", "8000"]), "{plan}");
+    assert!(
+        has(&["input", "a", "f32", "[1000,", "2]", "8000"]),
+        "{plan}"
+    );
     assert!(has(&["input", "b", "f32", "[2,", "3]", "24"]), "{plan}");
-    assert!(has(&["output", "c", "f32", "[1000,", "3]", "12000"]), "{plan}");
+    assert!(
+        has(&["output", "c", "f32", "[1000,", "3]", "12000"]),
+        "{plan}"
+    );
     assert!(has(&["peak:", "20024", "bytes"]), "{plan}");
 }
 
@@ -269,7 +377,10 @@ fn doctor_says_what_is_missing() {
     let compiler = checks.iter().find(|check| check["name"] == "C compiler");
     let compiler = compiler.expect("the compiler is looked for");
     assert_eq!(compiler["ok"], false);
-    assert_eq!(compiler["found"], "the C compiler `/nonexistent` was not found");
+    assert_eq!(
+        compiler["found"],
+        "the C compiler `/nonexistent` was not found"
+    );
     assert!(compiler["help"].is_string() && compiler["gives"].is_string());
     assert_eq!(document["devices"], json!(["interp"]));
     let text = sandbox.succeed(&["doctor"]);
@@ -280,7 +391,10 @@ fn doctor_says_what_is_missing() {
 #[test]
 fn the_cache_keeps_and_forgets() {
     let sandbox = product();
-    assert_eq!(sandbox.json(&["cache", "list", "--json"])["entries"], json!([]));
+    assert_eq!(
+        sandbox.json(&["cache", "list", "--json"])["entries"],
+        json!([])
+    );
     if !has_compiler() {
         return;
     }
@@ -297,7 +411,10 @@ fn the_cache_keeps_and_forgets() {
         assert!(!entry[key].is_null(), "{key} is missing: {entry}");
     }
     assert_eq!(sandbox.json(&["cache", "clear", "--json"])["removed"], 1);
-    assert_eq!(sandbox.json(&["cache", "list", "--json"])["entries"], json!([]));
+    assert_eq!(
+        sandbox.json(&["cache", "list", "--json"])["entries"],
+        json!([])
+    );
     assert_eq!(run()["from_cache"], false);
 }
 
@@ -321,7 +438,14 @@ fn both_devices_agree() {
     }
     let sandbox = product();
     let outputs = |device: &str| {
-        let arguments = ["run", "product.lw", "--device", device, "--strict", "--json"];
+        let arguments = [
+            "run",
+            "product.lw",
+            "--device",
+            device,
+            "--strict",
+            "--json",
+        ];
         sandbox.json(&arguments)["outputs"].clone()
     };
     assert_eq!(outputs("cc"), outputs("interp"));
@@ -331,7 +455,14 @@ fn both_devices_agree() {
 fn a_closed_pipe_is_no_error() {
     let sandbox = product();
     let mut child = sandbox
-        .command(&["dump", "product.lw", "--device", "interp", "--stage", "kernel"])
+        .command(&[
+            "dump",
+            "product.lw",
+            "--device",
+            "interp",
+            "--stage",
+            "kernel",
+        ])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

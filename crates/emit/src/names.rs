@@ -14,7 +14,11 @@ pub(crate) struct Names {
 impl Names {
     /// A name close to `wanted` that was not given out before and is not reserved.
     pub(crate) fn fresh(&mut self, wanted: &str, reserved: impl Fn(&str) -> bool) -> String {
-        let stem = identifier(wanted);
+        let mut stem = identifier(wanted);
+        // What is reserved by its beginning stays so whatever number follows.
+        if reserved(&format!("{stem}_1")) {
+            stem.insert_str(0, "v_");
+        }
         if !reserved(&stem) && self.taken.insert(stem.clone()) {
             return stem;
         }
@@ -52,12 +56,13 @@ mod tests {
     #[test]
     fn names_are_valid_unique_and_not_reserved() {
         let mut names = Names::default();
-        let reserved = |word: &str| word == "int";
+        let reserved = |word: &str| word == "int" || word.starts_with("lw_");
         let mut fresh = |wanted: &str| names.fresh(wanted, reserved);
         assert_eq!(fresh("x"), "x");
         assert_eq!(fresh("x_1"), "x_1");
         assert_eq!(fresh("x"), "x_2");
         assert_eq!(fresh("int"), "int_1");
+        assert_eq!(fresh("lw_runtime"), "v_lw_runtime");
         assert_eq!(fresh("2·k"), "v2_k");
         assert_eq!(fresh(""), "v");
     }

@@ -150,7 +150,7 @@ pub fn accesses(
 }
 
 /// The inputs of a node, each with the indices at which it is read for one element of the node.
-/// A gather's table has no entry for its axis.
+/// A gather's table has no entry for its axis, and what a view makes of such an index has none either.
 pub fn inputs_env(
     graph: &Graph,
     node: NodeId,
@@ -163,8 +163,15 @@ pub fn inputs_env(
         let mut inner = Env::default();
         match &parts.op {
             NodeOp::View(view) => {
+                // An index that depends on data further out does so further in.
+                let known = |expr: &Expr| {
+                    let mut dims = parts.dims.iter();
+                    dims.all(|dim| env.contains_key(dim) || !expr.contains(graph.dim(*dim).index))
+                };
                 for (dim, expr) in input_dims.iter().zip(&view.map) {
-                    inner.insert(*dim, substitute(graph, expr, &parts.dims, env)?);
+                    if known(expr) {
+                        inner.insert(*dim, substitute(graph, expr, &parts.dims, env)?);
+                    }
                 }
             }
             NodeOp::Gather { axis, .. } if at == 0 => {

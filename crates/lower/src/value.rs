@@ -264,6 +264,19 @@ impl Lowering<'_> {
         if moves {
             return self.lane_by_lane(&mut |lowering| lowering.gathered(node, outside, at));
         }
+        // The same for every lane: computed once, as scalar code.
+        let vector = self.vector.take();
+        let value = self.gathered_once(node, outside, at);
+        self.vector = vector;
+        value
+    }
+
+    fn gathered_once(
+        &mut self,
+        node: NodeId,
+        outside: Scalar,
+        at: &Env,
+    ) -> Result<Value, LowerError> {
         let NodeOp::Gather { axis, .. } = self.graph.node(node).op else {
             return Ok(self.builder.constant(outside));
         };

@@ -9,11 +9,7 @@ use std::io::{Read, Write};
 impl Header {
     /// Reads the elements that follow the header, as `dtype`: in row-major order, least significant
     /// byte first.
-    pub fn read_elements(
-        &self,
-        reader: &mut impl Read,
-        dtype: DType,
-    ) -> Result<Vec<u8>, NpyError> {
+    pub fn read_elements(&self, reader: &mut impl Read, dtype: DType) -> Result<Vec<u8>, NpyError> {
         self.check(dtype)?;
         // Grows with what is there, not with what is announced.
         let mut bytes = Vec::new();
@@ -79,7 +75,9 @@ impl Header {
             bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
         }
         if dtype == DType::Bool {
-            bytes.iter_mut().for_each(|byte| *byte = (*byte != 0).into());
+            bytes
+                .iter_mut()
+                .for_each(|byte| *byte = (*byte != 0).into());
         }
         // With at most one dimension that is not of size 1 both orders are the same.
         if self.fortran_order && self.shape.iter().filter(|size| **size != 1).count() > 1 {
@@ -120,8 +118,8 @@ pub fn write(
     shape: &[usize],
     bytes: &[u8],
 ) -> Result<(), NpyError> {
-    let expected = checked_bytes(shape, dtype.bytes())
-        .ok_or_else(|| NpyError::TooLarge(shape.to_vec()))?;
+    let expected =
+        checked_bytes(shape, dtype.bytes()).ok_or_else(|| NpyError::TooLarge(shape.to_vec()))?;
     if bytes.len() != expected {
         return Err(NpyError::Length {
             dtype,

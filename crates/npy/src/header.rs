@@ -77,7 +77,8 @@ impl Header {
                 ("shape", Literal::Tuple(sizes)) => shape = Some(sizes),
                 (key, _) => {
                     let key = key.escape_debug();
-                    let complaint = format!("the entry `{key}` is unknown or not what it should be");
+                    let complaint =
+                        format!("the entry `{key}` is unknown or not what it should be");
                     return Err(NpyError::Header(complaint));
                 }
             }

@@ -101,12 +101,17 @@ fn column_major_and_big_endian_are_put_in_order() {
     assert_eq!(elements, b"\0\0\x01\0\x02\0\x03\0\x04\0\x05\0");
 
     let header = "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 2), }";
-    let columns: Vec<u8> = (0..12).map(|at| at % 2 * 6 + at / 2 % 3 * 2 + at / 6).collect();
+    let columns: Vec<u8> = (0..12)
+        .map(|at| at % 2 * 6 + at / 2 % 3 * 2 + at / 6)
+        .collect();
     let (_, elements) = read(&file(header, &columns), DType::U8).expect("a file that numpy wrote");
     assert_eq!(elements, (0..12).collect::<Vec<u8>>());
 
     let header = "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 0, 2), }";
-    assert_eq!(read(&file(header, &[]), DType::U8).expect("empty"), (vec![2, 0, 2], vec![]));
+    assert_eq!(
+        read(&file(header, &[]), DType::U8).expect("empty"),
+        (vec![2, 0, 2], vec![])
+    );
 }
 
 #[test]
@@ -141,7 +146,13 @@ fn floats_without_a_name_are_raw_elements() {
     assert_eq!(header("<V2").dtype(), None);
     assert_eq!(header(">f8").dtype(), Some(DType::F64));
     assert_eq!(
-        message(&file("{'descr': '<i2', 'fortran_order': False, 'shape': (1,), }", &[0, 0]), DType::BF16),
+        message(
+            &file(
+                "{'descr': '<i2', 'fortran_order': False, 'shape': (1,), }",
+                &[0, 0]
+            ),
+            DType::BF16
+        ),
         "the file holds elements of type <i2, not bf16"
     );
 }
@@ -200,7 +211,10 @@ fn what_cannot_be_read_says_why() {
 #[test]
 fn bytes_must_fit_what_is_written() {
     let error = write(&mut Vec::new(), DType::F32, &[2], &[0; 7]).expect_err("a byte is missing");
-    assert_eq!(error.to_string(), "an array f32[2] has 8 bytes, and 7 are given");
+    assert_eq!(
+        error.to_string(),
+        "an array f32[2] has 8 bytes, and 7 are given"
+    );
 }
 
 #[test]

@@ -27,7 +27,12 @@ pub(crate) fn doctor(options: &JsonOnly, terminal: &mut Terminal) -> Result<Exit
     let findings = [compiler(), cache(), python(), memory()];
     let devices: Vec<(&'static str, Option<String>)> = backends()
         .iter()
-        .map(|backend| (backend.name(), backend.availability().err().map(|why| why.reason)))
+        .map(|backend| {
+            (
+                backend.name(),
+                backend.availability().err().map(|why| why.reason),
+            )
+        })
         .collect();
     if options.json {
         let checks: Vec<_> = findings
@@ -70,7 +75,12 @@ pub(crate) fn doctor(options: &JsonOnly, terminal: &mut Terminal) -> Result<Exit
         terminal.line(format!("{mark}  {name}  {}", finding.found))?;
         let gives = match &finding.help {
             None => finding.gives.to_owned(),
-            Some(help) => format!("it would give: {}\n{:w$}to get it: {help}", finding.gives, "", w = width + 11),
+            Some(help) => format!(
+                "it would give: {}\n{:w$}to get it: {help}",
+                finding.gives,
+                "",
+                w = width + 11
+            ),
         };
         terminal.line(format!("{:w$}{}", "", style.faint(&gives), w = width + 11))?;
     }
@@ -86,7 +96,10 @@ pub(crate) fn doctor(options: &JsonOnly, terminal: &mut Terminal) -> Result<Exit
 fn compiler() -> Finding {
     let backend = CcBackend::from_env();
     let (found, help) = match backend.compiler() {
-        Ok(compiler) => (format!("{}, {}", compiler.path.display(), compiler.version), None),
+        Ok(compiler) => (
+            format!("{}, {}", compiler.path.display(), compiler.version),
+            None,
+        ),
         Err(why) => (why.reason, Some(why.help)),
     };
     Finding {
@@ -119,9 +132,12 @@ fn cache_state(directory: &Path) -> (String, Option<String>) {
     if !directory.exists() {
         // It is made at the first need, in the nearest directory above that there is.
         let above = directory.ancestors().skip(1).find(|above| above.exists());
-        let writable = above.is_none_or(|above| is_writable(above));
+        let writable = above.is_none_or(is_writable);
         return if writable {
-            (format!("{shown}, not there yet; made at the first need"), None)
+            (
+                format!("{shown}, not there yet; made at the first need"),
+                None,
+            )
         } else {
             (format!("{shown} cannot be made"), elsewhere())
         };
@@ -170,7 +186,10 @@ fn shared_mode(_: &Path) -> Option<u32> {
 
 fn python() -> Finding {
     let asked = Command::new("python3")
-        .args(["-c", "import sys, numpy; print(sys.version.split()[0], numpy.__version__)"])
+        .args([
+            "-c",
+            "import sys, numpy; print(sys.version.split()[0], numpy.__version__)",
+        ])
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output();

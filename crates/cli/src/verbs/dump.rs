@@ -66,7 +66,10 @@ fn annotated_tree(stages: &Stages, binding: Option<&Binding>) -> Result<String, 
             TreeNode::Loop { .. } => loop_comment(graph, tree, place, binding),
             TreeNode::Leaf(node) => {
                 let dims = &graph.node(*node).dims;
-                let dims: Vec<&str> = dims.iter().map(|dim| graph.dim(*dim).name.as_str()).collect();
+                let dims: Vec<&str> = dims
+                    .iter()
+                    .map(|dim| graph.dim(*dim).name.as_str())
+                    .collect();
                 let kept = memory
                     .get(node)
                     .map_or_else(String::new, |kept| storage(graph, kept, binding));
@@ -129,7 +132,8 @@ fn loop_comment(
 }
 
 fn shown(graph: &Graph, expr: &Expr) -> String {
-    expr.display(&|symbol| graph.symbol_name(symbol)).to_string()
+    expr.display(&|symbol| graph.symbol_name(symbol))
+        .to_string()
 }
 
 /// Where a result is kept.

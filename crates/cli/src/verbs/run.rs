@@ -96,7 +96,12 @@ fn check_names(graph: &Graph, options: &RunOptions) -> Result<(), Failure> {
     let results: Vec<&str> = outputs.chain(states).collect();
     for (option, what, known, given) in [
         ("--in", "input or state", &parameters, &options.inputs),
-        ("--out", "output or updated state", &results, &options.outputs),
+        (
+            "--out",
+            "output or updated state",
+            &results,
+            &options.outputs,
+        ),
     ] {
         for (at, (name, _)) in given.iter().enumerate() {
             if !known.contains(&name.as_str()) {
@@ -175,7 +180,9 @@ fn sizes_for(graph: &Graph, binding: &Binding, node: NodeId, found: &[usize]) ->
 
 /// The name of a size that stands alone.
 fn shown_size(graph: &Graph, expr: &loopwright::symbolic::Expr) -> Option<String> {
-    let text = expr.display(&|symbol| graph.symbol_name(symbol)).to_string();
+    let text = expr
+        .display(&|symbol| graph.symbol_name(symbol))
+        .to_string();
     graph
         .sizes()
         .any(|(_, name, _)| name == text)
@@ -241,7 +248,11 @@ fn introduce(
     let path = options.program.program.display().to_string();
     terminal.line(style.strong(&path))?;
     let device = opened.device.name();
-    terminal.line(format!("  {:9}  {device} ({})", "device", opened.device.why()))?;
+    terminal.line(format!(
+        "  {:9}  {device} ({})",
+        "device",
+        opened.device.why()
+    ))?;
     let sizes: Vec<String> = opened
         .graph
         .sizes()
@@ -296,11 +307,16 @@ fn conclude(
         let name = style.strong(&result.name);
         let array = describe(result.array.dtype(), result.array.shape());
         let state = if result.state { "  (state)" } else { "" };
-        let summary = style.faint(&Summary::of(&result.array).text());
         terminal.line("")?;
-        terminal.line(format!("{name}  {array}{state}  {summary}"))?;
-        for line in preview(&result.array) {
-            terminal.line(format!("  {line}"))?;
+        if result.array.shape().is_empty() {
+            let value = preview(&result.array).join("");
+            terminal.line(format!("{name}  {array}{state}  {value}"))?;
+        } else {
+            let summary = style.faint(&Summary::of(&result.array).text());
+            terminal.line(format!("{name}  {array}{state}  {summary}"))?;
+            for line in preview(&result.array) {
+                terminal.line(format!("  {line}"))?;
+            }
         }
         if let Some(path) = &result.file {
             terminal.line(style.faint(&format!("  written to {}", path.display())))?;

@@ -90,7 +90,11 @@ impl Sandbox {
     pub fn succeed(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{arguments:?} failed:\n{errors}");
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{arguments:?} failed:\n{errors}"
+        );
         assert_eq!(errors, "", "{arguments:?} complains");
         String::from_utf8(output.stdout).expect("output is text")
     }

@@ -19,7 +19,7 @@ use crate::uses::Uses;
 use loopwright_kernel::{
     Access, Block, Function, FunctionId, FunctionKind, Inst, LoopKind, Space, Stmt, Type, Value,
 };
-use loopwright_ops::{DType, Scalar};
+use loopwright_ops::DType;
 use std::fmt::Write;
 
 /// Longer expressions become variables. This keeps lines readable and, since text is copied from
