@@ -25,6 +25,8 @@ pub(crate) enum Verb {
     Doctor(JsonOnly),
     /// Compiled kernels on disk
     Cache(CacheOptions),
+    /// Measures Loopwright, side by side with others
+    Bench(BenchOptions),
 }
 
 #[derive(Args, Debug)]
@@ -117,6 +119,35 @@ pub(crate) struct CheckOptions {
     /// A directory that programs which fail are written to
     #[arg(long, value_name = "DIR")]
     pub(crate) failures: Option<PathBuf>,
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A list of things to measure.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Suite {
+    /// How fast programs compile, and how fast the default schedule's code runs
+    Compile,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchOptions {
+    /// What is measured
+    #[arg(long, value_enum, default_value = "compile")]
+    pub(crate) suite: Suite,
+    /// Where our side runs: a device's name, or `auto` for the best there is
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: String,
+    /// Peers to measure beside us, for example `loop_tool`; each gets a Python environment of its own
+    #[arg(long, value_name = "PEERS", value_delimiter = ',')]
+    pub(crate) against: Vec<String>,
+    /// Only work whose name contains this
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Option<String>,
+    /// How many times each side is measured; the median counts
+    #[arg(long, value_name = "N", default_value_t = 41, value_parser = clap::value_parser!(u32).range(3..))]
+    pub(crate) samples: u32,
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,

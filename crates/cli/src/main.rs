@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Verb::Check(options) => verbs::check::check(options, &mut terminal),
         Verb::Doctor(options) => verbs::doctor::doctor(options, &mut terminal),
         Verb::Cache(options) => verbs::cache::cache(options, &mut terminal),
+        Verb::Bench(options) => verbs::bench::bench(options, &mut terminal),
     };
     match done.and_then(|code| terminal.flush().map(|()| code)) {
         Ok(code) => code,

@@ -66,3 +66,13 @@ pub use loopwright_npy as npy;
 pub use loopwright_ops as ops;
 pub use loopwright_symbolic as symbolic;
 pub use loopwright_text as text;
+
+/// The pages of the book that are written in Rust: their examples are compiled and run as tests.
+#[cfg(doctest)]
+mod book {
+    #[doc = include_str!("../../../docs/lessons/06-from-rust.md")]
+    struct FromRust;
+
+    #[doc = include_str!("../../../docs/backends.md")]
+    struct Backends;
+}

@@ -9,6 +9,7 @@ mod schedule;
 mod values;
 mod views;
 
+pub(crate) use schedule::available;
 pub use schedule::{plain_schedule, random_schedule};
 pub use values::{random_array, random_scalar};
 

@@ -290,7 +290,7 @@ impl Draft<'_> {
 }
 
 /// Whether everything a node is made of has been computed.
-fn available(graph: &Graph, node: NodeId, scheduled: &[bool], done: &[bool]) -> bool {
+pub(crate) fn available(graph: &Graph, node: NodeId, scheduled: &[bool], done: &[bool]) -> bool {
     if is_given(graph, node) {
         return true;
     }

@@ -1,0 +1,44 @@
+//! `bench`: Loopwright and its peers, side by side.
+
+use crate::arguments::{BenchOptions, Suite};
+use crate::cache_directory::cache_directory;
+use crate::device;
+use crate::failure::Failure;
+use crate::terminal::Terminal;
+use loopwright_bench::{BenchError, Options, compile_suite};
+use std::process::ExitCode;
+
+pub(crate) fn bench(options: &BenchOptions, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    let cache = cache_directory().ok_or_else(|| {
+        Failure::new(
+            "there is no place for the peers' environments: neither XDG_CACHE_HOME nor HOME is set",
+        )
+        .help("set LOOPWRIGHT_CACHE_DIR to a directory")
+    })?;
+    let chosen = device::choose(&options.device)?;
+    let measured = Options {
+        device: chosen.name().to_owned(),
+        against: options.against.clone(),
+        only: options.only.clone(),
+        samples: options.samples as usize,
+        environments: cache.join("bench"),
+    };
+    // Progress goes to stderr, so that the table or the JSON stands alone on stdout.
+    let say = |what: &str| eprintln!("measuring: {what}");
+    let report = match options.suite {
+        Suite::Compile => compile_suite(&measured, &say),
+    };
+    let report = report.map_err(|error| match error {
+        BenchError::Peer(error) => Failure::new(error.to_string())
+            .help("peers need Python 3 and PyPI; without `--against` only our side is measured"),
+        other => Failure::new(other.to_string()),
+    })?;
+    if options.json {
+        let value = serde_json::to_value(&report)
+            .map_err(|error| Failure::new(format!("cannot write the report: {error}")))?;
+        terminal.json(&value)?;
+    } else {
+        terminal.text(&report.table())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

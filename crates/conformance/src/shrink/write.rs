@@ -1,0 +1,62 @@
+//! Failing programs as files.
+
+use super::Shrunk;
+use crate::error::ConformanceError;
+use crate::generate::Arithmetic;
+use loopwright_graph::Array;
+use loopwright_looptree::print_schedule;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Writes a failing case into a directory, which is made if it is not there: the program as
+/// `NAME.lw`, with what differs and the values it differs for in comments, and its schedule, if it has
+/// one of its own, as `NAME.schedule`. Each file is there whole or not at all, and only this user can
+/// read it.
+pub fn write_failure(
+    directory: &Path,
+    name: &str,
+    device: &str,
+    shrunk: &Shrunk,
+) -> Result<PathBuf, ConformanceError> {
+    std::fs::create_dir_all(directory).map_err(|error| ConformanceError::file(directory, &error))?;
+    let case = &shrunk.case;
+    let mut head = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(head, "# {name}: wrong on `{device}`");
+    for line in shrunk.mismatch.to_string().lines() {
+        let _ = writeln!(head, "# {line}");
+    }
+    if case.arithmetic == Arithmetic::Strict {
+        let _ = writeln!(head, "# compiled in strict mode");
+    }
+    if !case.sizes.is_empty() {
+        let sizes = case.sizes.iter().map(|(name, value)| format!("--set {name}={value}"));
+        let _ = writeln!(head, "# sizes: {}", sizes.collect::<Vec<_>>().join(" "));
+    }
+    for (node, array) in &case.inputs {
+        let name = case.graph.node_name(*node);
+        let _ = writeln!(head, "# {name} = {}", values_text(array));
+    }
+    if let Some(schedule) = &case.schedule {
+        let graph = case.graph.clone().with_stores();
+        let _ = writeln!(head, "# schedule: {name}.schedule");
+        let text = print_schedule(&graph, schedule);
+        write_atomically(directory, &format!("{name}.schedule"), &text)?;
+    }
+    write_atomically(directory, &format!("{name}.lw"), &format!("{head}{}", case.graph))
+}
+
+fn values_text(array: &Array) -> String {
+    let values: Vec<String> = array.iter().map(|value| value.to_string()).collect();
+    format!("{}{:?} [{}]", array.dtype(), array.shape(), values.join(", "))
+}
+
+fn write_atomically(directory: &Path, name: &str, text: &str) -> Result<PathBuf, ConformanceError> {
+    let path = directory.join(name);
+    let failed = |error: &std::io::Error| ConformanceError::file(&path, error);
+    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(|error| failed(&error))?;
+    file.write_all(text.as_bytes()).map_err(|error| failed(&error))?;
+    file.persist(&path).map_err(|error| failed(&error.error))?;
+    Ok(path)
+}
