@@ -246,11 +246,11 @@ impl Graph {
             .find(|node| !name.is_empty() && self.node(*node).name == name)
     }
 
-    /// The name a node is read by: its own, or `vN`.
+    /// The name a node is read by: its own, or its number behind `%`, as in the text forms.
     pub fn node_name(&self, node: NodeId) -> String {
         let name = &self.node(node).name;
         if name.is_empty() {
-            format!("v{}", node.0)
+            format!("%{}", node.0)
         } else {
             name.clone()
         }

@@ -100,7 +100,7 @@ impl<'a> Lowering<'a> {
             }
             let mut cells = Vec::new();
             for (at, dtype) in dtypes.iter().enumerate() {
-                let name = self.graph.node_name(node);
+                let name = self.value_name(node);
                 let name = if at == 0 {
                     format!("{name}_running")
                 } else {
@@ -298,7 +298,7 @@ impl<'a> Lowering<'a> {
         let path = self.unfolded_path(found.around, node);
         if self.is_written_out(&path) {
             let mut slots = FxHashMap::default();
-            let name = format!("{}_{what}", self.graph.node_name(node));
+            let name = format!("{}_{what}", self.value_name(node));
             let layout = shape.clone();
             self.run_path(&path, &mut |lowering| {
                 let at = lowering.loop_env(found.dims.iter().copied());
@@ -312,7 +312,7 @@ impl<'a> Lowering<'a> {
             return Ok(Rc::new(Cells::Registers { shape, slots }));
         }
         let count = shape.constant_elements().unwrap_or(1).max(1) as u64;
-        let name = format!("{}_{what}", self.graph.node_name(node));
+        let name = format!("{}_{what}", self.value_name(node));
         shape.ptr = self
             .builder
             .alloc(Space::Private, Type::Scalar(dtype), count, &name);

@@ -87,7 +87,7 @@ impl Lowering<'_> {
                 memory = memory.with_lanes(dim, lanes);
             }
             let count = memory.constant_elements().unwrap_or(1).max(1);
-            let name = self.graph.node_name(node);
+            let name = self.value_name(node);
             memory.ptr = self.builder.alloc(
                 Space::Private,
                 Type::Scalar(allocation.dtype),

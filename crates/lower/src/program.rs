@@ -177,7 +177,7 @@ impl<'a> Lowering<'a> {
                 Access::Read
             };
             let constant = matches!(graph.node(node).op, NodeOp::Constant(_));
-            let ptr = self.declare(graph.node(node).dtype, &graph.node_name(node), access);
+            let ptr = self.declare(graph.node(node).dtype, &self.value_name(node), access);
             self.params.push(if constant {
                 KernelParam::Constant(node)
             } else {
@@ -201,7 +201,7 @@ impl<'a> Lowering<'a> {
         for node in scratched {
             let allocation = self.allocations[&node].clone();
             let ptr = self.new_scratch(
-                format!("{}_memory", graph.node_name(node)),
+                format!("{}_memory", self.value_name(node)),
                 allocation.dtype,
                 allocation.elements()?,
             );
@@ -243,6 +243,14 @@ impl<'a> Lowering<'a> {
             elements,
         });
         ptr
+    }
+
+    /// What values made for a node are called in the kernel.
+    pub(crate) fn value_name(&self, node: NodeId) -> String {
+        match self.graph.node(node).name.as_str() {
+            "" => format!("v{}", node.0),
+            name => name.to_owned(),
+        }
     }
 
     /// A symbol that stands for a value in index expressions.

@@ -34,7 +34,7 @@ impl<'a> Lowering<'a> {
             }
             let elements = graph.dim(over).size.clone();
             let dtype = graph.node(graph.node(node).inputs[0]).dtype;
-            let name = graph.node_name(node);
+            let name = self.value_name(node);
             let keys = self.new_scratch(format!("{name}_keys"), dtype, elements.clone());
             let order = self.new_scratch(format!("{name}_order"), DType::I64, elements.clone());
             let merged = self.new_scratch(format!("{name}_merged"), DType::I64, elements);

@@ -19,7 +19,7 @@ pub use compare::first_difference;
 
 use crate::generate::{Arithmetic, Case};
 use compare::describe_difference;
-use loopwright_backend::{CompileOptions, KERNEL, KernelBackend};
+use loopwright_backend::{CompileOptions, KERNEL, KernelBackend, Stages};
 use loopwright_graph::{Array, Binding, Graph, evaluate};
 use loopwright_kernel::interpret::{Arg, Grid, Program};
 use loopwright_kernel::passes::Pipeline;
@@ -138,9 +138,7 @@ impl Oracle {
     pub fn prepare(&self, case: &Case) -> Result<Prepared, Mismatch> {
         let stage = RefCell::new(Blame::Evaluator);
         let result = catch_unwind(AssertUnwindSafe(|| self.stages(case, &stage)));
-        result.unwrap_or_else(|panic| {
-            Err(Mismatch::new(stage.take_blame(), panic_message(&*panic)))
-        })
+        result.unwrap_or_else(|panic| Err(Mismatch::new(stage.into_inner(), panic_message(&*panic))))
     }
 
     fn stages(&self, case: &Case, stage: &RefCell<Blame>) -> Result<Prepared, Mismatch> {
@@ -183,6 +181,26 @@ impl Oracle {
         enter(Blame::Text("kernel"));
         text::check_kernel(&prepared.module)?;
         Ok(prepared)
+    }
+
+    /// A case up to the kernel that a backend is given, without checks beyond the validator's; what it
+    /// should compute is the caller's to know.
+    pub(crate) fn lowered(&self, case: &Case) -> Result<Prepared, Mismatch> {
+        let wrong = |message: String| Mismatch::new(Blame::Lowering, message);
+        let graph = case.graph.clone().with_stores();
+        let schedule = self.schedule(case, &graph).map_err(wrong)?;
+        let target = self.backend.target();
+        let stages = Stages::new(&graph, Some(&schedule), &target, &self.pipeline)
+            .map_err(|error| wrong(error.to_string()))?;
+        let binding = graph.bind(&case.sizes()).map_err(|error| wrong(error.to_string()))?;
+        Ok(Prepared {
+            case: case.clone(),
+            graph,
+            binding,
+            expected: Vec::new(),
+            lowered: stages.lowered,
+            module: stages.module,
+        })
     }
 
     fn schedule(&self, case: &Case, graph: &Graph) -> Result<Schedule, String> {
@@ -238,17 +256,6 @@ impl Oracle {
             }
         });
         found.unwrap_or_else(|| Mismatch::new(Blame::Pass("compact".to_owned()), last))
-    }
-}
-
-/// Puts a stage's blame out of its cell.
-trait TakeBlame {
-    fn take_blame(self) -> Blame;
-}
-
-impl TakeBlame for RefCell<Blame> {
-    fn take_blame(self) -> Blame {
-        self.into_inner()
     }
 }
 

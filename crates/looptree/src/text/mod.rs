@@ -10,14 +10,6 @@ use crate::schedule::{Annotation, LoopSpec};
 use loopwright_graph::{Graph, NodeId};
 use loopwright_text::{Cursor, Diagnostic, Token};
 
-/// The name a node is written by: its own, or its number behind `%`.
-fn node_name(graph: &Graph, node: NodeId) -> String {
-    match graph.node(node).name.as_str() {
-        "" => format!("%{}", node.0),
-        name => name.to_owned(),
-    }
-}
-
 fn spec_text(graph: &Graph, spec: &LoopSpec) -> String {
     let mut text = graph.dim(spec.dim).name.clone();
     if spec.step != 1 {

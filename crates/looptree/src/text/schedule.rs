@@ -6,7 +6,7 @@
 //! D: share=1, j/48, i/8, i, j
 //! ```
 
-use super::{node_name, parse_node, parse_spec, spec_text};
+use super::{parse_node, parse_spec, spec_text};
 use crate::schedule::{NodeSchedule, Schedule};
 use loopwright_graph::Graph;
 use loopwright_text::{Cursor, Diagnostic, Source, Token};
@@ -19,7 +19,7 @@ const VERSION: i64 = 1;
 pub fn print_schedule(graph: &Graph, schedule: &Schedule) -> String {
     let mut text = format!("loopwright {FORM} {VERSION}\n");
     for step in &schedule.steps {
-        text += &node_name(graph, step.node);
+        text += &graph.node_name(step.node);
         text += ":";
         let share = step.share.map(|share| format!("share={share}"));
         let loops = step.loops.iter().map(|spec| spec_text(graph, spec));

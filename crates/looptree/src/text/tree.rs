@@ -9,7 +9,7 @@
 //! }
 //! ```
 
-use super::{node_name, parse_node, parse_spec, spec_text};
+use super::{parse_node, parse_spec, spec_text};
 use crate::tree::{LoopTree, TreeNode, TreeRef};
 use loopwright_graph::Graph;
 use loopwright_text::{Cursor, Diagnostic, Source, Token};
@@ -31,7 +31,7 @@ fn print(graph: &Graph, tree: &LoopTree, place: TreeRef, depth: usize, text: &mu
     let indent = "  ".repeat(depth);
     match tree.node(place) {
         TreeNode::Leaf(node) => {
-            let _ = writeln!(text, "{indent}{}", node_name(graph, *node));
+            let _ = writeln!(text, "{indent}{}", graph.node_name(*node));
         }
         TreeNode::Loop { spec, children } => {
             let _ = writeln!(text, "{indent}for {} {{", spec_text(graph, spec));
