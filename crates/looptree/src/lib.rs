@@ -1,4 +1,49 @@
 //! Schedules and loop trees: how a graph runs, as loops that can be read and edited.
+//!
+//! A [`Schedule`] lists the nodes that get code of their own (the *steps*), in order, each with its
+//! loops; all other nodes are inline, computed where they are read. The [`LoopTree`] follows from
+//! graph and schedule: each step shares the outer loops of the step before it as far as they are
+//! equal and no dependence forbids it. From the tree follow the [`allocations`] (what is held in
+//! memory, how much of it, for how long), the [`accesses`] (strides and bounds) and the [`costs`].
+//!
+//! ```
+//! use loopwright_graph::parse;
+//! use loopwright_looptree::{LoopTree, Storage, allocations, parse_schedule, print_tree};
+//! use loopwright_text::Source;
+//!
+//! let program = "loopwright program 1
+//! input A: f32[i=64, k=32]
+//! input B: f32[k, j=48]
+//! C = sum[k](A * B)
+//! output D = max(C, 0)
+//! ";
+//! let graph = parse(&Source::new("relu.lw", program)).unwrap().with_stores();
+//! let text = "loopwright schedule 1
+//! C: i, j/16, k, j vectorize
+//! D: i, j/16, j
+//! ";
+//! let schedule = parse_schedule(&Source::new("relu.sched", text), &graph).unwrap();
+//! let tree = LoopTree::new(&graph, &schedule).unwrap();
+//! assert_eq!(print_tree(&graph, &tree), "loopwright tree 1
+//! for i {
+//!   for j/16 {
+//!     for k {
+//!       for j vectorize {
+//!         C
+//!       }
+//!     }
+//!     for j {
+//!       D
+//!     }
+//!   }
+//! }
+//! ");
+//! // The product never exists as a whole: sixteen elements of it at a time do.
+//! let held = allocations(&graph, &schedule, &tree).unwrap();
+//! let c = &held[&graph.find("C").unwrap()];
+//! assert_eq!(c.elements().unwrap().as_const(), Some(16));
+//! assert_eq!(c.storage, Storage::Private);
+//! ```
 
 mod access;
 mod allocation;

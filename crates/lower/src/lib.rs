@@ -5,6 +5,28 @@
 //! what it covers; `unroll` and `vectorize` are carried out here, so that running values which never
 //! leave a tile become plain variables; inline nodes are computed where they are read; views become
 //! index arithmetic and, where they may leave their input, branches.
+//!
+//! ```
+//! use loopwright_graph::parse;
+//! use loopwright_looptree::{Target, default_schedule};
+//! use loopwright_lower::{KernelParam, lower};
+//! use loopwright_text::Source;
+//!
+//! let program = "loopwright program 1
+//! size N
+//! input x: f32[i=N]
+//! output y = x * x
+//! ";
+//! let graph = parse(&Source::new("square.lw", program)).unwrap().with_stores();
+//! let schedule = default_schedule(&graph, &Target::SCALAR).unwrap();
+//! let lowered = lower(&graph, &schedule, "square").unwrap();
+//! // The kernel takes the input, the output and the size.
+//! assert!(matches!(
+//!     lowered.params[..],
+//!     [KernelParam::Parameter(_), KernelParam::Output(0), KernelParam::Size(_)]
+//! ));
+//! assert!(lowered.module.to_string().contains("for %i: i64"));
+//! ```
 
 mod error;
 mod fold;
