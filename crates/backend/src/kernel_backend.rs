@@ -129,7 +129,7 @@ pub enum BackendError {
     },
 }
 
-/// A backend that is linked in; made with [`register_backend!`].
+/// A backend that is linked in; made with [`crate::register_backend!`].
 pub struct Registration {
     /// Makes the backend.
     pub make: fn() -> Arc<dyn KernelBackend>,

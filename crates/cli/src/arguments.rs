@@ -110,15 +110,15 @@ pub(crate) struct CheckOptions {
     /// What is checked: a device's name, or `auto` for the best there is
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(crate) device: String,
-    /// How long random programs are tried, after the fixed suite
-    #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = parse_seconds)]
-    pub(crate) seconds: f64,
+    /// How long in all; the fixed suite runs to its end, random programs fill the rest
+    #[arg(long, value_name = "S", default_value_t = 60)]
+    pub(crate) seconds: u64,
     /// The seed of the random programs
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// A directory that programs which fail are written to
-    #[arg(long, value_name = "DIR")]
-    pub(crate) failures: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", default_value = "loopwright-failures")]
+    pub(crate) failures: PathBuf,
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -190,13 +190,5 @@ fn split<'t>(text: &'t str, expected: &str) -> Result<(String, &'t str), String>
             Ok((name.trim().to_owned(), value))
         }
         _ => Err(format!("expected {expected}")),
-    }
-}
-
-fn parse_seconds(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if (0.0..=1e6).contains(&seconds) => Ok(seconds),
-        Ok(_) => Err("expected 0 to 1000000 seconds".to_owned()),
-        Err(_) => Err("expected a number of seconds".to_owned()),
     }
 }

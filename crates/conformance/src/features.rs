@@ -79,7 +79,7 @@ pub const FEATURES: &[Feature] = &[
     },
     Feature {
         name: "pooling",
-        program: "input x: f32[h=8, w=8]\noutput most = max[a, b](x[2*y + a, 2*z + b=2][y, z, a=2, b])\n",
+        program: "input x: f32[h=8, w=8]\ndim a = 2\ndim b = 2\noutput most = max[a, b](x[2*y + a, 2*z + b])\n",
         sizes: &[&[]],
     },
     Feature {

@@ -5,6 +5,7 @@ pub mod features;
 pub mod generate;
 pub mod ops;
 pub mod oracle;
+pub mod mutate;
 mod rng;
 pub mod shrink;
 pub mod suite;

@@ -18,12 +18,14 @@ use smallvec::smallvec;
 const BATCH: usize = 48;
 
 /// Elements a vectorised loop takes at a time.
-const LANES: i64 = 8;
+const LANES: i64 = 4;
 
 /// One op at one dtype in one form, with all its reference values.
 pub struct OpTest {
     /// What is tested, for people.
     pub name: String,
+    /// Whether it runs in the lanes of vectors.
+    pub in_lanes: bool,
     case: Case,
     rows: Vec<Row>,
 }
@@ -65,6 +67,7 @@ pub fn op_tests() -> Vec<OpTest> {
             };
             tests.push(OpTest {
                 name,
+                in_lanes: vectorised,
                 case,
                 rows: rows.clone(),
             });

@@ -2,7 +2,7 @@
 
 use crate::features::{FEATURES, feature};
 use crate::generate::random_case;
-use crate::ops::{op_tests, run_op_tests};
+use crate::ops::{OpTest, op_tests, run_op_tests};
 use crate::oracle::{Mismatch, Oracle};
 use crate::shrink::{Shrunk, shrink, write_failure};
 use loopwright_backend::KernelBackend;
@@ -38,8 +38,8 @@ pub struct CheckOptions {
     pub failure_dir: PathBuf,
     /// Told of every test that has ended.
     pub progress: Option<Progress>,
-    /// The same backend set to compile faster, for most of the fuzzing (for `cc`, one with a lower
-    /// optimisation level); the rest is done by the backend itself.
+    /// The same backend set to compile faster (for `cc`, one with a lower optimisation level), for the
+    /// scalar form of ops and for most of the fuzzing; the rest is done by the backend itself.
     pub fuzz_backend: Option<Arc<dyn KernelBackend>>,
 }
 
@@ -223,19 +223,29 @@ impl Run<'_> {
         });
     }
 
+    /// The scalar forms are left to the faster stand-in, the ones in lanes are not: vectors are where
+    /// compilers differ.
     fn ops(&self) {
-        let tests = op_tests();
-        let pieces: Vec<_> = tests.chunks(BATCH as usize).collect();
+        let (lanes, scalar): (Vec<OpTest>, Vec<OpTest>) =
+            op_tests().into_iter().partition(|test| test.in_lanes);
+        let quick = self.options.fuzz_backend.clone().map(Oracle::new);
+        let quick = quick.as_ref().unwrap_or(&self.oracle);
+        let pieces: Vec<(&Oracle, &[OpTest])> = lanes
+            .chunks(BATCH as usize)
+            .map(|piece| (&self.oracle, piece))
+            .chain(scalar.chunks(BATCH as usize).map(|piece| (quick, piece)))
+            .collect();
+        let total = (lanes.len() + scalar.len()) as u64;
         let done = AtomicU64::new(0);
         self.spread(&|at| {
-            let Some(piece) = pieces.get(at as usize) else {
+            let Some((oracle, piece)) = pieces.get(at as usize) else {
                 return false;
             };
-            for (test, result) in piece.iter().zip(run_op_tests(&self.oracle, piece)) {
+            for (test, result) in piece.iter().zip(run_op_tests(oracle, piece)) {
                 self.note(&test.name, result);
             }
             let now = done.fetch_add(piece.len() as u64, Ordering::Relaxed) + piece.len() as u64;
-            self.tell("ops", now, Some(tests.len() as u64));
+            self.tell("ops", now, Some(total));
             true
         });
     }

@@ -3,7 +3,6 @@
 use crate::schedule::{is_given, loop_dims};
 use loopwright_graph::{DimId, Graph, NodeId, NodeOp, SymbolInfo};
 use loopwright_symbolic::{Error, Expr, Range, Symbol, affine, differentiate};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// One read of memory by a step.
@@ -108,8 +107,43 @@ impl Access {
     }
 }
 
-/// The index of each dimension of an array, in terms of a step's loops.
-pub type Env = FxHashMap<DimId, Expr>;
+/// The index of each dimension of an array, in terms of a step's loops. A list: an array has so few
+/// dimensions that searching it is quicker than hashing.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Env {
+    entries: SmallVec<[(DimId, Expr); 6]>,
+}
+
+impl Env {
+    /// The index along a dimension.
+    pub fn get(&self, dim: &DimId) -> Option<&Expr> {
+        let entry = self.entries.iter().find(|(found, _)| found == dim);
+        entry.map(|(_, index)| index)
+    }
+
+    /// Sets the index along a dimension.
+    pub fn insert(&mut self, dim: DimId, index: Expr) {
+        match self.entries.iter_mut().find(|(found, _)| *found == dim) {
+            Some(entry) => entry.1 = index,
+            None => self.entries.push((dim, index)),
+        }
+    }
+
+    /// All indices.
+    pub fn indices(&self) -> impl Iterator<Item = &Expr> {
+        self.entries.iter().map(|(_, index)| index)
+    }
+}
+
+impl FromIterator<(DimId, Expr)> for Env {
+    fn from_iter<I: IntoIterator<Item = (DimId, Expr)>>(entries: I) -> Env {
+        let mut env = Env::default();
+        for (dim, index) in entries {
+            env.insert(dim, index);
+        }
+        env
+    }
+}
 
 /// All reads of a step. `scheduled` says which nodes are steps of their own.
 pub fn accesses(
@@ -138,8 +172,7 @@ pub fn accesses(
         // The base is copied as a whole; index and updates run over the updates' dimensions.
         for input in &parts.inputs[1..] {
             for dim in &graph.node(*input).dims {
-                env.entry(*dim)
-                    .or_insert_with(|| Expr::symbol(graph.dim(*dim).index));
+                env.insert(*dim, Expr::symbol(graph.dim(*dim).index));
             }
         }
     }
@@ -166,7 +199,7 @@ pub fn inputs_env(
                 // An index that depends on data further out does so further in.
                 let known = |expr: &Expr| {
                     let mut dims = parts.dims.iter();
-                    dims.all(|dim| env.contains_key(dim) || !expr.contains(graph.dim(*dim).index))
+                    dims.all(|dim| env.get(dim).is_some() || !expr.contains(graph.dim(*dim).index))
                 };
                 for (dim, expr) in input_dims.iter().zip(&view.map) {
                     if known(expr) {

@@ -259,7 +259,7 @@ impl Lowering<'_> {
     fn gathered(&mut self, node: NodeId, outside: Scalar, at: &Env) -> Result<Value, LowerError> {
         let moves = self.vector.is_some_and(|(dim, _)| {
             let symbol = self.graph.dim(dim).index;
-            at.values().any(|index| index.contains(symbol))
+            at.indices().any(|index| index.contains(symbol))
         });
         if moves {
             return self.lane_by_lane(&mut |lowering| lowering.gathered(node, outside, at));

@@ -10,9 +10,6 @@ use loopwright_symbolic::{Expr, Symbol};
 /// Elements of the largest node.
 const MAX_ELEMENTS: i64 = 240;
 
-/// Elements that a step runs over, counting those it folds away.
-pub(super) const MAX_WORK: i64 = 720;
-
 /// Dimensions of a node.
 const MAX_RANK: usize = 4;
 
