@@ -18,7 +18,10 @@ fn main() -> ExitCode {
         eprintln!("the seconds and the seed are whole numbers");
         return ExitCode::from(2);
     };
-    let Some(backend) = backends().into_iter().find(|backend| backend.name() == device) else {
+    let Some(backend) = backends()
+        .into_iter()
+        .find(|backend| backend.name() == device)
+    else {
         eprintln!("there is no device `{device}`; there are cc and interp");
         return ExitCode::from(2);
     };
@@ -42,7 +45,10 @@ fn main() -> ExitCode {
     };
     let report = check(backend, &options);
     for failure in &report.failures {
-        println!("{}: {}\n  {:?}", failure.name, failure.message, failure.file);
+        println!(
+            "{}: {}\n  {:?}",
+            failure.name, failure.message, failure.file
+        );
     }
     println!(
         "{}: {} passed, {} failed, {} skipped, {} programs in {:.1} s",

@@ -25,7 +25,12 @@ pub const FEATURES: &[Feature] = &[
     Feature {
         name: "matrix_product",
         program: "size M\nsize K\ninput a: f32[i=M, k=K]\ninput b: f32[k, j=19]\noutput c = sum[k](a * b)\n",
-        sizes: &[&[("M", 13), ("K", 7)], &[("M", 1), ("K", 0)], &[("M", 0), ("K", 3)], &[("M", 16), ("K", 16)]],
+        sizes: &[
+            &[("M", 13), ("K", 7)],
+            &[("M", 1), ("K", 0)],
+            &[("M", 0), ("K", 3)],
+            &[("M", 16), ("K", 16)],
+        ],
     },
     Feature {
         name: "broadcast",
@@ -176,9 +181,14 @@ impl Feature {
                 .collect();
             let mut schedules = vec![None, Some(plain_schedule(&stored))];
             for _ in 0..SCHEDULES {
-                schedules.push(Some(random_schedule(&mut rng, &stored, &binding, arithmetic)));
+                schedules.push(Some(random_schedule(
+                    &mut rng, &stored, &binding, arithmetic,
+                )));
             }
-            let sizes = sizes.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+            let sizes = sizes
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), *value))
+                .collect();
             let case = Case {
                 graph: graph.clone(),
                 schedule: None,
@@ -196,8 +206,11 @@ impl Feature {
 
     /// Runs it on a backend.
     pub fn run(&self, oracle: &Oracle) -> Result<(), Mismatch> {
-        let prepared: Result<Vec<Prepared>, Mismatch> =
-            self.cases().iter().map(|case| oracle.prepare(case)).collect();
+        let prepared: Result<Vec<Prepared>, Mismatch> = self
+            .cases()
+            .iter()
+            .map(|case| oracle.prepare(case))
+            .collect();
         oracle.check_batch(&prepared?).into_iter().collect()
     }
 }

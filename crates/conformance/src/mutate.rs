@@ -55,7 +55,9 @@ impl Samples {
         for seed in 0..programs {
             let case = random_case(seed);
             let graph = case.graph.clone().with_stores();
-            let schedule = case.schedule.or_else(|| default_schedule(&graph, &Target::SCALAR).ok());
+            let schedule = case
+                .schedule
+                .or_else(|| default_schedule(&graph, &Target::SCALAR).ok());
             let mut add = |form: Form, text: String| {
                 samples.push(Sample {
                     form,
@@ -87,13 +89,86 @@ impl Samples {
 
 /// Pieces that mean something in one of the forms, and some that mean nothing anywhere.
 const PIECES: &[&str] = &[
-    "0", "1", "-1", "9223372036854775807", "9223372036854775808", "-9223372036854775808",
-    "99999999999999999999999999", "1e999", "0x", "nan", "-inf", ".5", "(", ")", "((((((((", "[", "]",
-    "{", "}", "{{{{{{{{", ",", ":", ";", "=", "==", "->", "..", "+", "-", "*", "/", "//", "%", "%0",
-    "%99999999999", "@", "@x", "'", "\"", "\"a b\"", "\n", "\t", "\0", "#", "é", "𝕏", "if", "else",
-    "index", "size", "dim", "input", "output", "state", "update", "const", "sum", "for", "share=",
-    "vectorize", "parallel", "loopwright", "program", "kernel", "f32", "bool", "f32x4", "ptr<global, f32>",
-    "load", "store", "alloc", "build", "shuffle", "while", "return", "x", "[i, j]", "**", "<=", "!=",
+    "0",
+    "1",
+    "-1",
+    "9223372036854775807",
+    "9223372036854775808",
+    "-9223372036854775808",
+    "99999999999999999999999999",
+    "1e999",
+    "0x",
+    "nan",
+    "-inf",
+    ".5",
+    "(",
+    ")",
+    "((((((((",
+    "[",
+    "]",
+    "{",
+    "}",
+    "{{{{{{{{",
+    ",",
+    ":",
+    ";",
+    "=",
+    "==",
+    "->",
+    "..",
+    "+",
+    "-",
+    "*",
+    "/",
+    "//",
+    "%",
+    "%0",
+    "%99999999999",
+    "@",
+    "@x",
+    "'",
+    "\"",
+    "\"a b\"",
+    "\n",
+    "\t",
+    "\0",
+    "#",
+    "é",
+    "𝕏",
+    "if",
+    "else",
+    "index",
+    "size",
+    "dim",
+    "input",
+    "output",
+    "state",
+    "update",
+    "const",
+    "sum",
+    "for",
+    "share=",
+    "vectorize",
+    "parallel",
+    "loopwright",
+    "program",
+    "kernel",
+    "f32",
+    "bool",
+    "f32x4",
+    "ptr<global, f32>",
+    "load",
+    "store",
+    "alloc",
+    "build",
+    "shuffle",
+    "while",
+    "return",
+    "x",
+    "[i, j]",
+    "**",
+    "<=",
+    "!=",
 ];
 
 /// The text with one to four random changes. `other` is spliced in now and then.
@@ -137,7 +212,10 @@ fn span(rng: &mut Rng, text: &str) -> (usize, usize) {
     } else {
         rng.below(text.len() + 1)
     };
-    (start, boundary(text, (start + length).min(text.len())).max(start))
+    (
+        start,
+        boundary(text, (start + length).min(text.len())).max(start),
+    )
 }
 
 /// The nearest place at or before a byte at which a character starts.

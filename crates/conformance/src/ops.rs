@@ -34,9 +34,8 @@ pub struct OpTest {
 pub fn op_tests() -> Vec<OpTest> {
     let mut groups: Vec<(RowOp, DType, Vec<Row>)> = Vec::new();
     for row in rows() {
-        let same = |(op, dtype, _): &&mut (RowOp, DType, Vec<Row>)| {
-            *op == row.op && *dtype == row.dtype
-        };
+        let same =
+            |(op, dtype, _): &&mut (RowOp, DType, Vec<Row>)| *op == row.op && *dtype == row.dtype;
         match groups.iter_mut().rev().find(same) {
             Some((_, _, rows)) => rows.push(row),
             None => groups.push((row.op, row.dtype, vec![row])),
@@ -80,8 +79,10 @@ pub fn op_tests() -> Vec<OpTest> {
 pub fn run_op_tests(oracle: &Oracle, tests: &[OpTest]) -> Vec<Result<(), Mismatch>> {
     let mut results = Vec::with_capacity(tests.len());
     for batch in tests.chunks(BATCH) {
-        let lowered: Vec<Result<Prepared, Mismatch>> =
-            batch.iter().map(|test| oracle.lowered(&test.case)).collect();
+        let lowered: Vec<Result<Prepared, Mismatch>> = batch
+            .iter()
+            .map(|test| oracle.lowered(&test.case))
+            .collect();
         let good: Vec<Prepared> = lowered.iter().flatten().cloned().collect();
         let mut compiled = oracle.compile_batch(&good).into_iter();
         for (test, lowered) in batch.iter().zip(lowered) {
@@ -121,11 +122,18 @@ impl OpTest {
             .map(|(node, operand)| {
                 let dtype = self.case.graph.node(node).dtype;
                 let array = Array::from_scalars(dtype, &[count], &operand[..count]);
-                (node, array.unwrap_or_else(|error| panic!("an operand has one dtype: {error}")))
+                (
+                    node,
+                    array.unwrap_or_else(|error| panic!("an operand has one dtype: {error}")),
+                )
             })
             .collect();
         let bytes = run(&[("N", count as i64)], &inputs)?;
-        let dtype = self.case.graph.node(self.case.graph.outputs()[0].node).dtype;
+        let dtype = self
+            .case
+            .graph
+            .node(self.case.graph.outputs()[0].node)
+            .dtype;
         for (at, bytes) in bytes.chunks_exact(dtype.bytes()).enumerate() {
             let got = Scalar::read(dtype, bytes);
             if !row.accepts(at, got) {
@@ -213,7 +221,10 @@ fn in_lanes(graph: &loopwright_graph::Graph) -> Schedule {
     Schedule {
         steps: vec![NodeSchedule {
             node,
-            loops: smallvec![spec(LANES, Annotation::Serial), spec(1, Annotation::Vectorize)],
+            loops: smallvec![
+                spec(LANES, Annotation::Serial),
+                spec(1, Annotation::Vectorize)
+            ],
             share: None,
         }],
     }

@@ -154,8 +154,15 @@ pub fn assert_ops(backend: Arc<dyn KernelBackend>) {
     run.ops();
     let report = run.finish();
     let failures = report.failures.iter();
-    let failures: Vec<String> = failures.map(|f| format!("{}: {}", f.name, f.message)).collect();
-    assert!(failures.is_empty(), "{} ops are wrong:\n{}", failures.len(), failures.join("\n"));
+    let failures: Vec<String> = failures
+        .map(|f| format!("{}: {}", f.name, f.message))
+        .collect();
+    assert!(
+        failures.is_empty(),
+        "{} ops are wrong:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
 }
 
 #[derive(Default)]
@@ -173,7 +180,10 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn finish(self) -> Report {
-        let counts = self.report.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let counts = self
+            .report
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         Report {
             device: self.oracle.backend().name().to_owned(),
             passed: counts.passed,
@@ -250,7 +260,13 @@ impl Run<'_> {
     /// Who does a batch: another seed leaves others to the backend itself.
     fn oracle_for<'b>(&'b self, batch: u64, quick: Option<&'b Oracle>) -> &'b Oracle {
         match quick {
-            Some(quick) if !batch.wrapping_add(self.options.seed).is_multiple_of(OWN_BATCHES) => quick,
+            Some(quick)
+                if !batch
+                    .wrapping_add(self.options.seed)
+                    .is_multiple_of(OWN_BATCHES) =>
+            {
+                quick
+            }
             _ => &self.oracle,
         }
     }

@@ -73,7 +73,11 @@ fn broken_passes_are_found_named_and_shrunk() {
             Some((case, mismatch))
         });
         let (case, mismatch) = found.unwrap_or_else(|| panic!("`{name}` was not found"));
-        assert_eq!(mismatch.blame, Blame::Pass((*name).to_owned()), "{mismatch}");
+        assert_eq!(
+            mismatch.blame,
+            Blame::Pass((*name).to_owned()),
+            "{mismatch}"
+        );
         let small = shrink(&oracle, &case, &mismatch, 600);
         assert_eq!(small.mismatch.blame, mismatch.blame);
         let nodes = small.case.computing_nodes();
@@ -87,7 +91,10 @@ fn broken_passes_are_found_named_and_shrunk() {
         let path = write_failure(directory.path(), "broken", "interp", &small)
             .expect("the directory can be written to");
         let text = std::fs::read_to_string(&path).expect("the file was written");
-        assert!(text.contains(&format!("# pass `{name}` is to blame: ")), "{text}");
+        assert!(
+            text.contains(&format!("# pass `{name}` is to blame: ")),
+            "{text}"
+        );
         let source = Source::new("broken.lw", text);
         let graph = parse(&source).unwrap_or_else(|error| panic!("{}", error.render(&source)));
         assert_eq!(graph, small.case.graph);
@@ -147,12 +154,23 @@ fn a_backend_that_is_wrong_fails_the_check() {
     };
     let report = check(Arc::new(wrong::Wrong), &options);
     assert!(report.failed > 0 && report.programs >= 32, "{report:?}");
-    let fuzzed = report.failures.iter().find(|failure| failure.file.is_some());
+    let fuzzed = report
+        .failures
+        .iter()
+        .find(|failure| failure.file.is_some());
     let fuzzed = fuzzed.unwrap_or_else(|| panic!("fuzzing fails too: {report:?}"));
-    assert!(fuzzed.message.starts_with("the backend is to blame"), "{}", fuzzed.message);
+    assert!(
+        fuzzed.message.starts_with("the backend is to blame"),
+        "{}",
+        fuzzed.message
+    );
 
     let report = check(Arc::new(Interp), &options);
-    assert_eq!((report.failed, report.skipped, report.programs), (0, 0, 64), "{report:?}");
+    assert_eq!(
+        (report.failed, report.skipped, report.programs),
+        (0, 0, 64),
+        "{report:?}"
+    );
     assert!(report.passed > 1000);
 }
 

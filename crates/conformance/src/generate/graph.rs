@@ -18,7 +18,18 @@ const MAX_WHOLE: f64 = (1 << 22) as f64;
 
 /// Names that mean something somewhere: in the program's text, in a schedule, in C.
 const AWKWARD_NAMES: [&str; 12] = [
-    "index", "for", "share", "sum", "double", "if", "size", "a b", "lw_runtime", "x'1", "größe", "0",
+    "index",
+    "for",
+    "share",
+    "sum",
+    "double",
+    "if",
+    "size",
+    "a b",
+    "lw_runtime",
+    "x'1",
+    "größe",
+    "0",
 ];
 
 pub(super) struct Draft<'r> {
@@ -59,7 +70,9 @@ pub(super) fn random_graph(
     }
     draft.results()?;
     let sizes = draft.sizes.iter();
-    let sizes = sizes.map(|(_, name, value)| (name.clone(), *value)).collect();
+    let sizes = sizes
+        .map(|(_, name, value)| (name.clone(), *value))
+        .collect();
     Ok((draft.builder.finish()?, sizes))
 }
 
@@ -183,10 +196,14 @@ impl Draft<'_> {
 
     fn dtype(&mut self) -> DType {
         if self.arithmetic == Arithmetic::Whole {
-            return *self.rng.pick(&[DType::F32, DType::F32, DType::F64, DType::I32]);
+            return *self
+                .rng
+                .pick(&[DType::F32, DType::F32, DType::F64, DType::I32]);
         }
         match self.rng.below(3) {
-            0 => *self.rng.pick(&[DType::F32, DType::I32, DType::I64, DType::F64]),
+            0 => *self
+                .rng
+                .pick(&[DType::F32, DType::I32, DType::I64, DType::F64]),
             _ => *self.rng.pick(&DType::ALL),
         }
     }
@@ -218,17 +235,19 @@ impl Draft<'_> {
     }
 
     /// A node for which something holds, if one is found.
-    pub(super) fn node_where(
-        &mut self,
-        holds: &dyn Fn(&Self, NodeId) -> bool,
-    ) -> Option<NodeId> {
+    pub(super) fn node_where(&mut self, holds: &dyn Fn(&Self, NodeId) -> bool) -> Option<NodeId> {
         for _ in 0..6 {
             let node = self.any_node();
             if holds(self, node) {
                 return Some(node);
             }
         }
-        let found: Vec<NodeId> = self.pool.iter().copied().filter(|n| holds(self, *n)).collect();
+        let found: Vec<NodeId> = self
+            .pool
+            .iter()
+            .copied()
+            .filter(|n| holds(self, *n))
+            .collect();
         if found.is_empty() {
             None
         } else {
@@ -249,18 +268,16 @@ impl Draft<'_> {
             draft.fits(&joined)
         };
         if self.rng.chance(75) {
-            let same = |draft: &Self, node: NodeId| {
-                draft.dtype_of(node) == dtype && fits(draft, node)
-            };
+            let same =
+                |draft: &Self, node: NodeId| draft.dtype_of(node) == dtype && fits(draft, node);
             if let Some(node) = self.node_where(&same) {
                 return Ok(node);
             }
             // Whole numbers stay exact only between the wide floats.
             let castable = |draft: &Self, node: NodeId| {
                 let from = draft.dtype_of(node);
-                let exact = draft.arithmetic == Arithmetic::Strict
-                    || !dtype.is_float()
-                    || from.is_float();
+                let exact =
+                    draft.arithmetic == Arithmetic::Strict || !dtype.is_float() || from.is_float();
                 exact && fits(draft, node)
             };
             if let Some(node) = self.node_where(&castable) {
@@ -323,7 +340,13 @@ impl Draft<'_> {
         }
         if op == Op::Select {
             operands[0] = self.partner(DType::Bool, &dims)?;
-            dims.extend(self.dims(operands[0]).iter().filter(|dim| !dims.contains(dim)).copied().collect::<Vec<_>>());
+            dims.extend(
+                self.dims(operands[0])
+                    .iter()
+                    .filter(|dim| !dims.contains(dim))
+                    .copied()
+                    .collect::<Vec<_>>(),
+            );
             if self.dtype_of(operands[0]) != DType::Bool || !self.fits(&dims) {
                 return Ok(());
             }
@@ -482,7 +505,9 @@ impl Draft<'_> {
             return Ok(node);
         }
         let dims = self.some_dims();
-        let dtype = *self.rng.pick(&[DType::I32, DType::I64, DType::U8, DType::I8, DType::U64]);
+        let dtype = *self
+            .rng
+            .pick(&[DType::I32, DType::I64, DType::U8, DType::I8, DType::U64]);
         let name = self.name("ix");
         let node = self.builder.input(&name, dtype, &dims)?;
         self.note(node, WHOLE_INPUT as f64);
@@ -556,7 +581,9 @@ impl Draft<'_> {
         if self.arithmetic == Arithmetic::Whole && dtype.is_float() && result > MAX_WHOLE {
             return Ok(());
         }
-        let node = self.builder.scatter(base, index, updates_over, axis, combine)?;
+        let node = self
+            .builder
+            .scatter(base, index, updates_over, axis, combine)?;
         self.note(node, result);
         Ok(())
     }
@@ -645,13 +672,17 @@ impl Draft<'_> {
         let dims = self.dims(state);
         let dtype = self.dtype_of(state);
         let fits = |draft: &Self, node: NodeId| {
-            draft.dtype_of(node) == dtype
-                && draft.dims(node).iter().all(|dim| dims.contains(dim))
+            draft.dtype_of(node) == dtype && draft.dims(node).iter().all(|dim| dims.contains(dim))
         };
         let node = match self.rng.below(3) {
             // Another state, a swap if it is twice so.
             0 => {
-                let others: Vec<NodeId> = self.states.iter().copied().filter(|s| *s != state && fits(self, *s)).collect();
+                let others: Vec<NodeId> = self
+                    .states
+                    .iter()
+                    .copied()
+                    .filter(|s| *s != state && fits(self, *s))
+                    .collect();
                 others.first().copied().unwrap_or(state)
             }
             // The state itself, moved by a few elements.

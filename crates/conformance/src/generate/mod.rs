@@ -106,7 +106,12 @@ pub fn draft(rng: &mut Rng) -> Result<Case, GraphError> {
     let schedule = if rng.chance(15) {
         None
     } else {
-        Some(random_schedule(rng, &graph.clone().with_stores(), &binding, arithmetic))
+        Some(random_schedule(
+            rng,
+            &graph.clone().with_stores(),
+            &binding,
+            arithmetic,
+        ))
     };
     Ok(Case {
         graph,

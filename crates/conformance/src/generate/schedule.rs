@@ -57,7 +57,10 @@ pub fn plain_schedule(graph: &Graph) -> Schedule {
     nodes.extend(stores);
     let steps = nodes.into_iter().map(|node| NodeSchedule {
         node,
-        loops: loop_dims(graph, node).into_iter().map(LoopSpec::over).collect(),
+        loops: loop_dims(graph, node)
+            .into_iter()
+            .map(LoopSpec::over)
+            .collect(),
         share: Some(0),
     });
     Schedule {
@@ -114,7 +117,8 @@ impl Draft<'_> {
             }
             let inputs = graph.node(node).inputs.iter();
             cost[at] = 1 + inputs.map(|input| cost[input.0 as usize]).sum::<u32>();
-            let chosen = !can_inline(graph, node) || self.rng.chance(eager) || cost[at] > MAX_INLINE;
+            let chosen =
+                !can_inline(graph, node) || self.rng.chance(eager) || cost[at] > MAX_INLINE;
             scheduled[at] |= chosen;
             if scheduled[at] {
                 cost[at] = 0;
@@ -136,7 +140,9 @@ impl Draft<'_> {
             let mut ready: Vec<NodeId> = open
                 .filter(|node| {
                     let inputs = &graph.node(*node).inputs;
-                    inputs.iter().all(|input| available(graph, *input, scheduled, &done))
+                    inputs
+                        .iter()
+                        .all(|input| available(graph, *input, scheduled, &done))
                 })
                 .collect();
             if self.stores_last && ready.iter().any(|node| !is_store(*node)) {
@@ -158,7 +164,10 @@ impl Draft<'_> {
         if let Some(before) = before
             && self.rng.chance(60)
         {
-            let same = before.loops.iter().take_while(|spec| dims.contains(&spec.dim));
+            let same = before
+                .loops
+                .iter()
+                .take_while(|spec| dims.contains(&spec.dim));
             loops.extend(same.copied().map(|mut spec| {
                 if carries(self.graph, node, spec.dim) && spec.annotation == Annotation::Parallel {
                     spec.annotation = Annotation::Serial;
@@ -298,5 +307,7 @@ pub(crate) fn available(graph: &Graph, node: NodeId, scheduled: &[bool], done: &
         return done[node.0 as usize];
     }
     let inputs = &graph.node(node).inputs;
-    inputs.iter().all(|input| available(graph, *input, scheduled, done))
+    inputs
+        .iter()
+        .all(|input| available(graph, *input, scheduled, done))
 }

@@ -47,12 +47,7 @@ fn canonical(value: Scalar) -> Scalar {
 }
 
 /// An array of random values.
-pub fn random_array(
-    rng: &mut Rng,
-    dtype: DType,
-    shape: &[usize],
-    arithmetic: Arithmetic,
-) -> Array {
+pub fn random_array(rng: &mut Rng, dtype: DType, shape: &[usize], arithmetic: Arithmetic) -> Array {
     let count = shape.iter().product();
     // Most arrays are tame, so that not everything drowns in NaN.
     let tame = rng.chance(50);

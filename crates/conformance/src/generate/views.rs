@@ -45,8 +45,8 @@ impl Draft<'_> {
         let constraints = self.constraints(&mapping.dims)?;
         let leaves = mapping.leaves || !constraints.is_empty();
         let dtype = self.builder.node(node).dtype;
-        let outside =
-            (leaves || self.rng.chance(10)).then(|| random_scalar(self.rng, dtype, self.arithmetic));
+        let outside = (leaves || self.rng.chance(10))
+            .then(|| random_scalar(self.rng, dtype, self.arithmetic));
         let bound = self.bound(node).max(WHOLE_INPUT as f64);
         let view = View {
             map: mapping.map,

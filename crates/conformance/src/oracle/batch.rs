@@ -44,7 +44,10 @@ impl Oracle {
             return;
         };
         let parts = chosen.iter().map(|at| &cases[*at].module);
-        match self.backend.compile(&merged(parts), &cases[*first].options()) {
+        match self
+            .backend
+            .compile(&merged(parts), &cases[*first].options())
+        {
             Ok(executable) => {
                 for (place, at) in chosen.iter().enumerate() {
                     results[*at] = Some(Ok(Compiled {
@@ -90,7 +93,10 @@ impl Compiled {
         inputs: &[(NodeId, Array)],
     ) -> Result<Vec<u8>, Mismatch> {
         let wrong = |message: String| Mismatch::new(Blame::Backend, message);
-        let binding = case.graph.bind(sizes).map_err(|error| wrong(error.to_string()))?;
+        let binding = case
+            .graph
+            .bind(sizes)
+            .map_err(|error| wrong(error.to_string()))?;
         let mut memory = Memory::new(&case.graph, &binding, &case.lowered, inputs);
         self.run(&mut memory)?;
         memory.check_guards().map_err(wrong)?;

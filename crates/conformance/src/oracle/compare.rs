@@ -86,9 +86,8 @@ mod tests {
     #[test]
     fn zeros_differ_only_in_strict_arithmetic() {
         let (expected, got) = (array(&[1.0, 0.0]), array(&[1.0, -0.0]));
-        let first = |arithmetic| {
-            first_difference(&expected, got.bytes(), arithmetic).map(|(at, _)| at)
-        };
+        let first =
+            |arithmetic| first_difference(&expected, got.bytes(), arithmetic).map(|(at, _)| at);
         assert_eq!(first(Arithmetic::Strict), Some(1));
         assert_eq!(first(Arithmetic::Whole), None);
     }
@@ -102,24 +101,32 @@ mod tests {
             &[Scalar::from_bits(DType::F32, 0xffc0_0001)],
         )
         .expect("it fits");
-        assert_eq!(first_difference(&expected, other.bytes(), Arithmetic::Strict), None);
+        assert_eq!(
+            first_difference(&expected, other.bytes(), Arithmetic::Strict),
+            None
+        );
         let number = array(&[1.0]);
         assert!(first_difference(&expected, number.bytes(), Arithmetic::Whole).is_some());
     }
 
     #[test]
     fn a_bool_is_zero_or_one() {
-        let expected = Array::from_scalars(DType::Bool, &[1], &[Scalar::bool(true)]).expect("it fits");
+        let expected =
+            Array::from_scalars(DType::Bool, &[1], &[Scalar::bool(true)]).expect("it fits");
         let message = describe_difference("b", &expected, &[2], Arithmetic::Strict);
         assert!(message.is_some_and(|message| message.contains("the byte 2, which is no bool")));
     }
 
     #[test]
     fn the_message_has_place_and_values() {
-        let expected = Array::from_f64(DType::F32, &[2, 2], &[1.0, 2.0, 3.0, 4.0]).expect("it fits");
+        let expected =
+            Array::from_f64(DType::F32, &[2, 2], &[1.0, 2.0, 3.0, 4.0]).expect("it fits");
         let got = Array::from_f64(DType::F32, &[2, 2], &[1.0, 2.0, 5.0, 4.0]).expect("it fits");
         let message = describe_difference("c", &expected, got.bytes(), Arithmetic::Strict);
         let message = message.expect("an element differs");
-        assert!(message.starts_with("`c`[1, 0] of f32[2, 2]: expected 3"), "{message}");
+        assert!(
+            message.starts_with("`c`[1, 0] of f32[2, 2]: expected 3"),
+            "{message}"
+        );
     }
 }

@@ -79,9 +79,8 @@ impl Memory {
         lowered: &Lowered,
         inputs: &[(NodeId, Array)],
     ) -> Memory {
-        let bytes = |node: NodeId| {
-            binding.elements(graph, node) as usize * graph.node(node).dtype.bytes()
-        };
+        let bytes =
+            |node: NodeId| binding.elements(graph, node) as usize * graph.node(node).dtype.bytes();
         let held = lowered.params.iter().map(|param| match param {
             KernelParam::Parameter(node) => {
                 let updated = graph.updates().iter().any(|update| update.state == *node);
@@ -107,7 +106,9 @@ impl Memory {
             }
             KernelParam::Scratch(at) => {
                 let scratch = &lowered.scratch[*at as usize];
-                let elements = scratch.elements.evaluate(&|symbol| Some(binding.value(symbol)));
+                let elements = scratch
+                    .elements
+                    .evaluate(&|symbol| Some(binding.value(symbol)));
                 let elements = elements.unwrap_or(0).max(0) as usize;
                 Held::Buffer(Buffer::new(elements * scratch.dtype.bytes(), true))
             }
@@ -135,9 +136,13 @@ impl Memory {
     pub(super) fn check_guards(&self) -> Result<(), String> {
         for (at, held) in self.held.iter().enumerate() {
             if let Held::Buffer(buffer) = held
-                && buffer.all()[buffer.bytes..].iter().any(|byte| *byte != GARBAGE as u8)
+                && buffer.all()[buffer.bytes..]
+                    .iter()
+                    .any(|byte| *byte != GARBAGE as u8)
             {
-                return Err(format!("something was written behind the end of argument {at}"));
+                return Err(format!(
+                    "something was written behind the end of argument {at}"
+                ));
             }
         }
         Ok(())

@@ -138,7 +138,8 @@ impl Oracle {
     pub fn prepare(&self, case: &Case) -> Result<Prepared, Mismatch> {
         let stage = RefCell::new(Blame::Evaluator);
         let result = catch_unwind(AssertUnwindSafe(|| self.stages(case, &stage)));
-        result.unwrap_or_else(|panic| Err(Mismatch::new(stage.into_inner(), panic_message(&*panic))))
+        result
+            .unwrap_or_else(|panic| Err(Mismatch::new(stage.into_inner(), panic_message(&*panic))))
     }
 
     fn stages(&self, case: &Case, stage: &RefCell<Blame>) -> Result<Prepared, Mismatch> {
@@ -192,7 +193,9 @@ impl Oracle {
         let target = self.backend.target();
         let stages = Stages::new(&graph, Some(&schedule), &target, &self.pipeline)
             .map_err(|error| wrong(error.to_string()))?;
-        let binding = graph.bind(&case.sizes()).map_err(|error| wrong(error.to_string()))?;
+        let binding = graph
+            .bind(&case.sizes())
+            .map_err(|error| wrong(error.to_string()))?;
         Ok(Prepared {
             case: case.clone(),
             graph,
@@ -310,8 +313,7 @@ impl Prepared {
         memory.check_guards()?;
         for (at, (name, expected)) in self.expected.iter().enumerate() {
             let got = memory.result(&self.graph, &self.lowered, at);
-            if let Some(difference) =
-                describe_difference(name, expected, got, self.case.arithmetic)
+            if let Some(difference) = describe_difference(name, expected, got, self.case.arithmetic)
             {
                 return Err(difference);
             }

@@ -17,7 +17,10 @@ fn round_trip<T: PartialEq>(
     let source = Source::new(form, text);
     let wrong = |message: String| Err(Mismatch::new(Blame::Text(form), message));
     match read(&source) {
-        Err(error) => wrong(format!("what was written cannot be read: {}", error.render(&source))),
+        Err(error) => wrong(format!(
+            "what was written cannot be read: {}",
+            error.render(&source)
+        )),
         Ok(back) if back == *original => Ok(()),
         Ok(back) => {
             let again = write(&back);
@@ -33,7 +36,13 @@ fn round_trip<T: PartialEq>(
 
 pub(super) fn check_graph(graph: &Graph) -> Result<(), Mismatch> {
     let text = loopwright_graph::print(graph);
-    round_trip("graph", text, graph, loopwright_graph::parse, loopwright_graph::print)
+    round_trip(
+        "graph",
+        text,
+        graph,
+        loopwright_graph::parse,
+        loopwright_graph::print,
+    )
 }
 
 pub(super) fn check_schedule(graph: &Graph, schedule: &Schedule) -> Result<(), Mismatch> {
@@ -50,5 +59,11 @@ pub(super) fn check_tree(graph: &Graph, tree: &LoopTree) -> Result<(), Mismatch>
 
 pub(super) fn check_kernel(module: &Module) -> Result<(), Mismatch> {
     let text = loopwright_kernel::print(module);
-    round_trip("kernel", text, module, loopwright_kernel::parse, loopwright_kernel::print)
+    round_trip(
+        "kernel",
+        text,
+        module,
+        loopwright_kernel::parse,
+        loopwright_kernel::print,
+    )
 }

@@ -141,7 +141,9 @@ impl Search<'_> {
     }
 
     fn value_of(&self, node: NodeId) -> Option<Array> {
-        node_values(&self.best.case)?.into_iter().nth(node.0 as usize)
+        node_values(&self.best.case)?
+            .into_iter()
+            .nth(node.0 as usize)
     }
 
     fn smaller_dims(&mut self) {
@@ -187,7 +189,12 @@ impl Search<'_> {
         for at in (0..schedule.steps.len()).rev() {
             self.without_step(at);
         }
-        let count = self.best.case.schedule.as_ref().map_or(0, |s| s.steps.len());
+        let count = self
+            .best
+            .case
+            .schedule
+            .as_ref()
+            .map_or(0, |s| s.steps.len());
         for at in 0..count {
             let graph = self.best.case.graph.clone().with_stores();
             self.change_step(at, |step| {

@@ -53,7 +53,14 @@ pub(super) fn node_values(case: &Case) -> Option<Vec<Array>> {
     let values = evaluate(&graph, &binding, &case.inputs).ok()?;
     let given = case.graph.outputs().len();
     let count = case.graph.node_ids().count();
-    Some(values.into_iter().skip(given).take(count).map(|(_, array)| array).collect())
+    Some(
+        values
+            .into_iter()
+            .skip(given)
+            .take(count)
+            .map(|(_, array)| array)
+            .collect(),
+    )
 }
 
 struct Rebuild<'a> {
@@ -128,7 +135,9 @@ impl<'a> Rebuild<'a> {
         sizes
     }
 
-    fn kept_outputs(&self) -> impl Iterator<Item = (usize, &'a loopwright_graph::Output)> + use<'a> {
+    fn kept_outputs(
+        &self,
+    ) -> impl Iterator<Item = (usize, &'a loopwright_graph::Output)> + use<'a> {
         let dropped = match self.edit {
             Edit::DropOutput(at) => Some(*at),
             _ => None,
@@ -137,7 +146,9 @@ impl<'a> Rebuild<'a> {
         outputs.filter(move |(at, _)| Some(*at) != dropped)
     }
 
-    fn kept_updates(&self) -> impl Iterator<Item = (usize, &'a loopwright_graph::Update)> + use<'a> {
+    fn kept_updates(
+        &self,
+    ) -> impl Iterator<Item = (usize, &'a loopwright_graph::Update)> + use<'a> {
         let dropped = match self.edit {
             Edit::DropUpdate(at) => Some(*at),
             _ => None,
@@ -149,7 +160,9 @@ impl<'a> Rebuild<'a> {
     fn live_nodes(&self) -> Vec<bool> {
         let mut live = vec![false; self.old.node_ids().count()];
         let outputs = self.kept_outputs().map(|(_, output)| output.node);
-        let updates = self.kept_updates().flat_map(|(_, update)| [update.state, update.value]);
+        let updates = self
+            .kept_updates()
+            .flat_map(|(_, update)| [update.state, update.value]);
         for node in outputs.chain(updates) {
             live[node.0 as usize] = true;
         }
@@ -188,7 +201,10 @@ impl<'a> Rebuild<'a> {
             }
             match &parts.op {
                 NodeOp::View(view) => {
-                    view.map.iter().chain(&view.constraints).for_each(|e| mark(&mut used, e));
+                    view.map
+                        .iter()
+                        .chain(&view.constraints)
+                        .for_each(|e| mark(&mut used, e));
                 }
                 NodeOp::Size(size) => mark(&mut used, size),
                 _ => {}
@@ -314,7 +330,8 @@ impl<'a> Rebuild<'a> {
                 self.builder.reduce(*op, inputs[0], &over, Some(*acc))
             }
             NodeOp::ArgReduce { largest, over } => {
-                self.builder.arg_reduce(*largest, inputs[0], self.dim(*over))
+                self.builder
+                    .arg_reduce(*largest, inputs[0], self.dim(*over))
             }
             NodeOp::Scan {
                 op,
@@ -325,13 +342,17 @@ impl<'a> Rebuild<'a> {
             } => {
                 let over = self.dim(*over);
                 let acc = Some(*acc);
-                self.builder.scan(*op, inputs[0], over, acc, *exclusive, *reverse)
+                self.builder
+                    .scan(*op, inputs[0], over, acc, *exclusive, *reverse)
             }
             NodeOp::View(view) => {
                 let map: Result<SmallVec<[Expr; 4]>, GraphError> =
                     view.map.iter().map(|expr| self.expr(expr)).collect();
-                let constraints: Result<Vec<Expr>, GraphError> =
-                    view.constraints.iter().map(|expr| self.expr(expr)).collect();
+                let constraints: Result<Vec<Expr>, GraphError> = view
+                    .constraints
+                    .iter()
+                    .map(|expr| self.expr(expr))
+                    .collect();
                 let view = View {
                     map: map?,
                     constraints: constraints?,
@@ -341,17 +362,20 @@ impl<'a> Rebuild<'a> {
             }
             NodeOp::Gather { axis, outside } => {
                 let axis = self.dim(*axis);
-                self.builder.gather(inputs[0], inputs[1], axis, Some(*outside))
+                self.builder
+                    .gather(inputs[0], inputs[1], axis, Some(*outside))
             }
             NodeOp::Scatter { axis, combine } => {
                 let axis = self.dim(*axis);
-                self.builder.scatter(inputs[0], inputs[1], inputs[2], axis, *combine)
+                self.builder
+                    .scatter(inputs[0], inputs[1], inputs[2], axis, *combine)
             }
             NodeOp::Sort { over, descending } => {
                 self.builder.sort(inputs[0], self.dim(*over), *descending)
             }
             NodeOp::ArgSort { over, descending } => {
-                self.builder.arg_sort(inputs[0], self.dim(*over), *descending)
+                self.builder
+                    .arg_sort(inputs[0], self.dim(*over), *descending)
             }
         }
     }
@@ -378,7 +402,12 @@ impl<'a> Rebuild<'a> {
         let Ok(binding) = self.old.bind(&given) else {
             return Vec::new();
         };
-        let shape = self.old.node(node).dims.iter().map(|dim| binding.size(*dim));
+        let shape = self
+            .old
+            .node(node)
+            .dims
+            .iter()
+            .map(|dim| binding.size(*dim));
         shape.map(|size| size as usize).collect()
     }
 
@@ -437,9 +466,13 @@ impl<'a> Rebuild<'a> {
         let stores = new.updates().iter().map(|update| update.value);
         let results: Vec<NodeId> = results.chain(stores).collect();
         for node in new.node_ids() {
-            let needed = !is_given(&new, node) && (!can_inline(&new, node) || results.contains(&node));
+            let needed =
+                !is_given(&new, node) && (!can_inline(&new, node) || results.contains(&node));
             if needed && !steps.iter().any(|step| step.node == node) {
-                let loops = loop_dims(&new, node).into_iter().map(LoopSpec::over).collect();
+                let loops = loop_dims(&new, node)
+                    .into_iter()
+                    .map(LoopSpec::over)
+                    .collect();
                 steps.push(NodeSchedule {
                     node,
                     loops,
@@ -466,7 +499,10 @@ impl<'a> Rebuild<'a> {
         }
         for update in old.updates().iter().filter(|update| update.value == node) {
             let name = &old.node(update.state).name;
-            let found = new.updates().iter().find(|other| new.node(other.state).name == *name);
+            let found = new
+                .updates()
+                .iter()
+                .find(|other| new.node(other.state).name == *name);
             if let Some(found) = found {
                 return Some(found.value);
             }
@@ -474,7 +510,12 @@ impl<'a> Rebuild<'a> {
         self.nodes.get(node.0 as usize).copied().flatten()
     }
 
-    fn step_loops(&self, new: &Graph, node: NodeId, step: &NodeSchedule) -> SmallVec<[LoopSpec; 8]> {
+    fn step_loops(
+        &self,
+        new: &Graph,
+        node: NodeId,
+        step: &NodeSchedule,
+    ) -> SmallVec<[LoopSpec; 8]> {
         let dims = loop_dims(new, node);
         let mut loops: SmallVec<[LoopSpec; 8]> = SmallVec::new();
         for spec in &step.loops {

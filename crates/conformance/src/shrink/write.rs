@@ -19,7 +19,8 @@ pub fn write_failure(
     device: &str,
     shrunk: &Shrunk,
 ) -> Result<PathBuf, ConformanceError> {
-    std::fs::create_dir_all(directory).map_err(|error| ConformanceError::file(directory, &error))?;
+    std::fs::create_dir_all(directory)
+        .map_err(|error| ConformanceError::file(directory, &error))?;
     let case = &shrunk.case;
     let mut head = String::new();
     // Writing to a string cannot fail.
@@ -31,7 +32,10 @@ pub fn write_failure(
         let _ = writeln!(head, "# compiled in strict mode");
     }
     if !case.sizes.is_empty() {
-        let sizes = case.sizes.iter().map(|(name, value)| format!("--set {name}={value}"));
+        let sizes = case
+            .sizes
+            .iter()
+            .map(|(name, value)| format!("--set {name}={value}"));
         let _ = writeln!(head, "# sizes: {}", sizes.collect::<Vec<_>>().join(" "));
     }
     for (node, array) in &case.inputs {
@@ -44,19 +48,29 @@ pub fn write_failure(
         let text = print_schedule(&graph, schedule);
         write_atomically(directory, &format!("{name}.schedule"), &text)?;
     }
-    write_atomically(directory, &format!("{name}.lw"), &format!("{head}{}", case.graph))
+    write_atomically(
+        directory,
+        &format!("{name}.lw"),
+        &format!("{head}{}", case.graph),
+    )
 }
 
 fn values_text(array: &Array) -> String {
     let values: Vec<String> = array.iter().map(|value| value.to_string()).collect();
-    format!("{}{:?} [{}]", array.dtype(), array.shape(), values.join(", "))
+    format!(
+        "{}{:?} [{}]",
+        array.dtype(),
+        array.shape(),
+        values.join(", ")
+    )
 }
 
 fn write_atomically(directory: &Path, name: &str, text: &str) -> Result<PathBuf, ConformanceError> {
     let path = directory.join(name);
     let failed = |error: &std::io::Error| ConformanceError::file(&path, error);
     let mut file = tempfile::NamedTempFile::new_in(directory).map_err(|error| failed(&error))?;
-    file.write_all(text.as_bytes()).map_err(|error| failed(&error))?;
+    file.write_all(text.as_bytes())
+        .map_err(|error| failed(&error))?;
     file.persist(&path).map_err(|error| failed(&error.error))?;
     Ok(path)
 }
