@@ -7,6 +7,33 @@ use loopwright_lower::KernelParam;
 use loopwright_ops::{DType, Scalar};
 use std::sync::Arc;
 
+/// A Rust type that is a dtype: slices of it can be bound without a copy.
+pub trait Element: bytemuck::Pod {
+    /// The dtype.
+    const DTYPE: DType;
+}
+
+macro_rules! elements {
+    ($($rust:ty => $dtype:ident,)*) => {
+        $(impl Element for $rust {
+            const DTYPE: DType = DType::$dtype;
+        })*
+    };
+}
+
+elements! {
+    i8 => I8,
+    i16 => I16,
+    i32 => I32,
+    i64 => I64,
+    u8 => U8,
+    u16 => U16,
+    u32 => U32,
+    u64 => U64,
+    f32 => F32,
+    f64 => F64,
+}
+
 /// A program with sizes and memory. Memory that is given is used where it lies, without a copy;
 /// outputs for which none is given, and scratch memory, are made at the first run and kept.
 pub struct Bound<'m> {
@@ -50,6 +77,52 @@ impl<'m> Bound<'m> {
         let at = self.parameter(name, false)?;
         self.check(at, name, bytes)?;
         self.put(at, Slot::Read(bytes))
+    }
+
+    /// Binds a slice that is only read to an input of the same dtype.
+    pub fn input_slice<T: Element>(
+        &mut self,
+        name: &str,
+        elements: &'m [T],
+    ) -> Result<&mut Self, ProgramError> {
+        let at = self.parameter(name, false)?;
+        self.check_dtype::<T>(at, name)?;
+        self.input(name, bytemuck::cast_slice(elements))
+    }
+
+    /// Binds a slice to a state of the same dtype; see [`Bound::state`].
+    pub fn state_slice<T: Element>(
+        &mut self,
+        name: &str,
+        elements: &'m mut [T],
+    ) -> Result<&mut Self, ProgramError> {
+        let at = self.parameter(name, true)?;
+        self.check_dtype::<T>(at, name)?;
+        self.state(name, bytemuck::cast_slice_mut(elements))
+    }
+
+    /// Binds a slice that an output of the same dtype is written to.
+    pub fn output_slice<T: Element>(
+        &mut self,
+        name: &str,
+        elements: &'m mut [T],
+    ) -> Result<&mut Self, ProgramError> {
+        let at = self.output_slot(name)?;
+        self.check_dtype::<T>(at, name)?;
+        self.output(name, bytemuck::cast_slice_mut(elements))
+    }
+
+    fn check_dtype<T: Element>(&self, at: usize, name: &str) -> Result<(), ProgramError> {
+        let node = self.parameter_node(at);
+        let dtype = self.program.graph().node(node).dtype;
+        if T::DTYPE == dtype {
+            return Ok(());
+        }
+        Err(ProgramError::Memory {
+            name: name.to_owned(),
+            expected: describe(dtype, &self.binding.shape(self.program.graph(), node)),
+            got: format!("a slice of {} is", T::DTYPE),
+        })
     }
 
     /// Binds memory that is read, and written if the program updates it, to a state.

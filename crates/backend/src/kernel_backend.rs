@@ -34,7 +34,10 @@ pub trait Executable: Send + Sync {
     fn code(&self) -> String;
 
     /// Whether the code came from the disk cache instead of a compiler.
-    #[expect(clippy::wrong_self_convention, reason = "it says where the code is from")]
+    #[expect(
+        clippy::wrong_self_convention,
+        reason = "it says where the code is from"
+    )]
     fn from_cache(&self) -> bool {
         false
     }

@@ -12,7 +12,7 @@ mod bound;
 mod kernel_backend;
 mod program;
 
-pub use bound::{Bound, Pending};
+pub use bound::{Bound, Element, Pending};
 pub use inventory;
 pub use kernel_backend::{
     Argument, BackendError, CompileOptions, Executable, KernelBackend, Registration, Unavailable,

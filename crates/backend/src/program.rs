@@ -272,6 +272,11 @@ impl Program {
         &self.stages.lowered.params
     }
 
+    /// Annotations of the schedule that were not carried out, each with the reason.
+    pub fn notes(&self) -> &[String] {
+        &self.stages.lowered.notes
+    }
+
     /// The scratch memory that a run needs.
     pub fn scratch(&self) -> &[Scratch] {
         &self.stages.lowered.scratch

@@ -63,8 +63,15 @@ impl<'o> Opened<'o> {
     pub(crate) fn stages(&self) -> Result<Stages, Failure> {
         let target = self.device.backend.target();
         let pipeline = Pipeline::standard();
-        Stages::new(&self.graph, self.schedule.as_ref(), &target, &pipeline)
-            .map_err(|error| self.explain(error))
+        let stages = Stages::new(&self.graph, self.schedule.as_ref(), &target, &pipeline)
+            .map_err(|error| self.explain(error))?;
+        // What a person has asked for and does not get is said.
+        if self.schedule.is_some() {
+            for note in &stages.lowered.notes {
+                eprintln!("note: {note}");
+            }
+        }
+        Ok(stages)
     }
 
     /// The program that the device makes of the stages.

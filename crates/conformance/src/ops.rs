@@ -2,8 +2,9 @@
 //!
 //! The values are those of [`loopwright_ops::reference`], computed without any of our code. Each op at
 //! each dtype is one program over a symbolic size, compiled once and run for every row of reference
-//! values, over no element at all and over a single one. What works element by element is compiled a
-//! second time in the lanes of vectors, which is another path through most backends.
+//! values. What works element by element is scheduled in the lanes of vectors with a scalar tail, two
+//! paths through most backends, and run three times: over all elements of a row at once, over a few at
+//! a time, which only the tail takes, and over none.
 
 use crate::generate::{Arithmetic, Case};
 use crate::oracle::{Mismatch, Oracle, Prepared};
@@ -13,6 +14,7 @@ use loopwright_ops::reference::{Row, RowOp, rows};
 use loopwright_ops::{DType, Scalar};
 use loopwright_symbolic::Expr;
 use smallvec::smallvec;
+use std::ops::Range;
 
 /// Programs compiled together.
 const BATCH: usize = 48;
@@ -20,12 +22,13 @@ const BATCH: usize = 48;
 /// Elements a vectorised loop takes at a time.
 const LANES: i64 = 4;
 
+/// Elements that are too few for a vector.
+const TAIL: usize = LANES as usize - 1;
+
 /// One op at one dtype in one form, with all its reference values.
 pub struct OpTest {
     /// What is tested, for people.
     pub name: String,
-    /// Whether it runs in the lanes of vectors.
-    pub in_lanes: bool,
     case: Case,
     rows: Vec<Row>,
 }
@@ -41,38 +44,21 @@ pub fn op_tests() -> Vec<OpTest> {
             None => groups.push((row.op, row.dtype, vec![row])),
         }
     }
-    let mut tests = Vec::new();
-    for (op, dtype, rows) in groups {
+    let tests = groups.into_iter().map(|(op, dtype, rows)| {
         let name = format!("{} {dtype}", op_name(op));
         let graph = program(op, &rows[0]).unwrap_or_else(|error| {
             panic!("the reference values are for ops that exist, but {name}: {error}")
         });
-        for vectorised in [false, true] {
-            if vectorised && !is_pointwise(op) {
-                continue;
-            }
-            let name = if vectorised {
-                format!("{name}, in lanes")
-            } else {
-                name.clone()
-            };
-            let schedule = vectorised.then(|| in_lanes(&graph));
-            let case = Case {
-                graph: graph.clone(),
-                schedule,
-                sizes: vec![("N".to_owned(), 0)],
-                inputs: Vec::new(),
-                arithmetic: Arithmetic::Strict,
-            };
-            tests.push(OpTest {
-                name,
-                in_lanes: vectorised,
-                case,
-                rows: rows.clone(),
-            });
-        }
-    }
-    tests
+        let case = Case {
+            schedule: is_pointwise(op).then(|| in_lanes(&graph)),
+            graph,
+            sizes: vec![("N".to_owned(), 0)],
+            inputs: Vec::new(),
+            arithmetic: Arithmetic::Strict,
+        };
+        OpTest { name, case, rows }
+    });
+    tests.collect()
 }
 
 /// Runs tests in batches; the results are in their order.
@@ -103,17 +89,21 @@ type Run<'a> = dyn Fn(&[(&str, i64)], &[(NodeId, Array)]) -> Result<Vec<u8>, Mis
 impl OpTest {
     fn run(&self, run: &Run<'_>) -> Result<(), Mismatch> {
         for row in &self.rows {
-            self.run_row(run, row, row.operands[0].len())?;
+            let all = row.operands[0].len();
+            self.run_row(run, row, 0..all)?;
             if is_pointwise(row.op) {
-                self.run_row(run, row, 0)?;
-                self.run_row(run, row, 1.min(row.expected.len()))?;
+                self.run_row(run, row, 0..0)?;
+                for start in (0..all).step_by(TAIL) {
+                    self.run_row(run, row, start..all.min(start + TAIL))?;
+                }
             }
         }
         Ok(())
     }
 
-    /// Runs a row's first `count` elements.
-    fn run_row(&self, run: &Run<'_>, row: &Row, count: usize) -> Result<(), Mismatch> {
+    /// Runs some of a row's elements; all of them where the op does not work element by element.
+    fn run_row(&self, run: &Run<'_>, row: &Row, part: Range<usize>) -> Result<(), Mismatch> {
+        let count = part.len();
         let inputs: Vec<(NodeId, Array)> = self
             .case
             .graph
@@ -121,7 +111,7 @@ impl OpTest {
             .zip(&row.operands)
             .map(|(node, operand)| {
                 let dtype = self.case.graph.node(node).dtype;
-                let array = Array::from_scalars(dtype, &[count], &operand[..count]);
+                let array = Array::from_scalars(dtype, &[count], &operand[part.clone()]);
                 (
                     node,
                     array.unwrap_or_else(|error| panic!("an operand has one dtype: {error}")),
@@ -134,7 +124,8 @@ impl OpTest {
             .graph
             .node(self.case.graph.outputs()[0].node)
             .dtype;
-        for (at, bytes) in bytes.chunks_exact(dtype.bytes()).enumerate() {
+        for (offset, bytes) in bytes.chunks_exact(dtype.bytes()).enumerate() {
+            let at = part.start + offset;
             let got = Scalar::read(dtype, bytes);
             if !row.accepts(at, got) {
                 let operands = row.operands.iter().filter_map(|operand| operand.get(at));

@@ -171,7 +171,7 @@ fn a_backend_that_is_wrong_fails_the_check() {
         (0, 0, 64),
         "{report:?}"
     );
-    assert!(report.passed > 1000);
+    assert!(report.passed > 1000, "{report:?}");
 }
 
 /// An interpreter that takes the smaller for the larger.

@@ -23,6 +23,42 @@ const MAX_UNROLL: i64 = 64;
 /// Lanes of the widest vector made; more elements than this stay a loop.
 const MAX_LANES: i64 = 64;
 
+/// Why an annotation is not carried out. The values stay the same; the code is a plain loop.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Dropped {
+    TooManyRounds,
+    TooManyLanes,
+    UnknownRounds,
+    NotElements,
+    NoVectorForm,
+    Carried,
+    Rows,
+}
+
+impl Dropped {
+    pub(crate) fn reason(self) -> String {
+        match self {
+            Dropped::TooManyRounds => format!(
+                "it has more than {MAX_UNROLL} rounds; split it and unroll the inner loop"
+            ),
+            Dropped::TooManyLanes => format!(
+                "it has more than {MAX_LANES} rounds; split it and vectorize the inner loop"
+            ),
+            Dropped::UnknownRounds => {
+                "its number of rounds is not known before the program runs; split it and annotate the \
+                 inner loop"
+                    .to_owned()
+            }
+            Dropped::NotElements => {
+                "its rounds are blocks, not elements; vectorize the loop inside it".to_owned()
+            }
+            Dropped::NoVectorForm => "something computed inside has no vector form".to_owned(),
+            Dropped::Carried => "each round needs the one before".to_owned(),
+            Dropped::Rows => "a sort or scatter inside works on memory that threads share".to_owned(),
+        }
+    }
+}
+
 type Body<'b, 'a> = &'b mut dyn FnMut(&mut Lowering<'a>) -> Result<(), LowerError>;
 
 impl<'a> Lowering<'a> {
@@ -66,6 +102,7 @@ impl<'a> Lowering<'a> {
             Some(extent) => extent,
             None => self.size_extent(spec.dim)?,
         };
+        self.note_annotation(place, spec, covered);
         let result = match covered {
             Extent::Const(count) => self.constant_loop(place, spec, start, count, body),
             Extent::Dynamic(count) => self.dynamic_loop(place, spec, start, count, body),
@@ -77,6 +114,38 @@ impl<'a> Lowering<'a> {
             None => self.blocks.remove(&place),
         };
         result
+    }
+
+    /// Remembers whether a loop's annotation is carried out for these rounds, or why it is not.
+    fn note_annotation(&mut self, place: TreeRef, spec: LoopSpec, covered: Extent) {
+        let rounds = match covered {
+            Extent::Const(count) => Some(count / spec.step),
+            Extent::Dynamic(_) => None,
+        };
+        let independent = self.tree.trivially_parallel(self.graph, place);
+        let dropped = match (spec.annotation, rounds) {
+            (Annotation::Serial, _) => None,
+            (Annotation::Unroll, Some(..=MAX_UNROLL)) => None,
+            (Annotation::Unroll, Some(_)) => Some(Dropped::TooManyRounds),
+            (Annotation::Vectorize, _) if !independent => Some(Dropped::Carried),
+            (Annotation::Vectorize, _) if spec.step != 1 => Some(Dropped::NotElements),
+            (Annotation::Vectorize, _) if !self.can_vectorize(place, spec) => {
+                Some(Dropped::NoVectorForm)
+            }
+            (Annotation::Vectorize, Some(..=MAX_LANES)) => None,
+            (Annotation::Vectorize, Some(_)) => Some(Dropped::TooManyLanes),
+            (Annotation::Unroll | Annotation::Vectorize, None) => Some(Dropped::UnknownRounds),
+            (Annotation::Parallel, _) if !independent => Some(Dropped::Carried),
+            (Annotation::Parallel, _) if self.has_rows(place) => Some(Dropped::Rows),
+            (Annotation::Parallel, _) => None,
+        };
+        // Rounds that carry it out count more than a tail that does not.
+        match (self.annotations.get(&place), dropped) {
+            (Some(None), _) => {}
+            _ => {
+                self.annotations.insert(place, dropped);
+            }
+        }
     }
 
     fn size_extent(&mut self, dim: DimId) -> Result<Extent, LowerError> {

@@ -4,12 +4,12 @@ use crate::error::LowerError;
 use crate::fold::Fold;
 use crate::index::Place;
 use crate::memory::Memory;
-use crate::nest::Extent;
+use crate::nest::{Dropped, Extent};
 use crate::row::SortRows;
 use loopwright_graph::{Graph, NodeId, NodeOp};
 use loopwright_kernel::{Access, Builder, FunctionKind, Module, Space, Value};
 use loopwright_looptree::{
-    Allocation, LoopTree, Schedule, Storage, TreeRef, allocations, is_given,
+    Allocation, Annotation, LoopTree, Schedule, Storage, TreeRef, allocations, is_given,
 };
 use loopwright_ops::DType;
 use loopwright_symbolic::{Bounds, Expr, Symbol};
@@ -53,6 +53,9 @@ pub struct Lowered {
     pub scratch: Vec<Scratch>,
     /// The tree it was made from.
     pub tree: LoopTree,
+    /// Annotations that were not carried out anywhere, each with the reason. Nothing depends on them
+    /// but speed.
+    pub notes: Vec<String>,
 }
 
 /// Lowers a graph whose results are stores (see [`Graph::with_stores`]) under a schedule to a kernel
@@ -63,6 +66,7 @@ pub fn lower(graph: &Graph, schedule: &Schedule, name: &str) -> Result<Lowered, 
     let mut lowering = Lowering::new(graph, schedule, tree, allocations, name)?;
     lowering.declare_params()?;
     lowering.block(None)?;
+    let notes = lowering.annotation_notes();
     let Lowering {
         builder,
         params,
@@ -79,6 +83,7 @@ pub fn lower(graph: &Graph, schedule: &Schedule, name: &str) -> Result<Lowered, 
         params,
         scratch,
         tree,
+        notes,
     })
 }
 
@@ -110,6 +115,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) blocks: FxHashMap<TreeRef, Place>,
     /// The dimension whose elements lie in the lanes of vectors, and how many.
     pub(crate) vector: Option<(loopwright_graph::DimId, u32)>,
+    /// By loop: why its annotation was not carried out, or that it was.
+    pub(crate) annotations: FxHashMap<TreeRef, Option<Dropped>>,
 }
 
 /// Symbols from here on stand for values of [`Lowering::dynamic`].
@@ -159,6 +166,7 @@ impl<'a> Lowering<'a> {
             extent: vec![None; graph.dims().len()],
             blocks: FxHashMap::default(),
             vector: None,
+            annotations: FxHashMap::default(),
         })
     }
 
@@ -243,6 +251,29 @@ impl<'a> Lowering<'a> {
             elements,
         });
         ptr
+    }
+
+    fn annotation_notes(&self) -> Vec<String> {
+        let mut places: Vec<_> = self.annotations.iter().collect();
+        places.sort();
+        let note = |(place, dropped): (&TreeRef, &Option<Dropped>)| {
+            let (spec, dropped) = (self.tree.spec(*place)?, (*dropped)?);
+            let inside = self.tree.leaves(*place);
+            let around = inside.first().map(|leaf| self.graph.node_name(*leaf));
+            Some(format!(
+                "the loop over `{}` around `{}` is not {}: {}",
+                self.graph.dim(spec.dim).name,
+                around.unwrap_or_default(),
+                match spec.annotation {
+                    Annotation::Serial => "serial",
+                    Annotation::Parallel => "parallel",
+                    Annotation::Vectorize => "vectorized",
+                    Annotation::Unroll => "unrolled",
+                },
+                dropped.reason()
+            ))
+        };
+        places.into_iter().filter_map(note).collect()
     }
 
     /// What values made for a node are called in the kernel.

@@ -120,7 +120,7 @@ fn conclude(
         terminal.line(format!("... and {more} more; `--json` lists all"))?;
     }
     let verdict = match report.failed {
-        0 => style.good("passed"),
+        0 => style.good("no difference"),
         _ => style.error("failed"),
     };
     terminal.line(format!(

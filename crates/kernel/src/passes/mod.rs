@@ -108,7 +108,8 @@ impl Pipeline {
     ///
     /// Loops are written out first and their indices folded, which tells `promote` and
     /// `inline_virtual` which elements are meant; what they uncover is simplified once more.
-    /// Invariant motion comes after common subexpressions, so that each moves once.
+    /// Invariant motion comes before common subexpressions: what it moves out of neighbouring loops
+    /// meets in one block, where it is found to be the same.
     pub fn standard() -> Pipeline {
         Pipeline {
             names: vec![
@@ -117,8 +118,8 @@ impl Pipeline {
                 "promote",
                 "inline_virtual",
                 "simplify",
-                "cse",
                 "licm",
+                "cse",
                 "dce",
             ],
         }
