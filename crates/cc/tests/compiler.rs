@@ -253,7 +253,7 @@ fn a_compiler_that_does_not_work_is_unavailable() {
 
 #[test]
 fn a_compiler_that_fails_shows_its_log_and_the_line() {
-    let script = "case \"$*\" in *-E*) echo fake version 1; exit 0;; esac\n\
+    let script = "case \" $* \" in *\" -E \"*) echo fake version 1; exit 0;; esac\n\
                   for file; do case \"$file\" in *.c) echo \"$file:1:4: error: no such comment\";; esac; done\n\
                   exit 1";
     let (_guard, backend) = scripted(script, Duration::from_secs(60));
@@ -279,7 +279,7 @@ fn a_compiler_that_fails_shows_its_log_and_the_line() {
 
 #[test]
 fn a_compiler_that_hangs_is_killed() {
-    let script = "case \"$*\" in *-E*) echo fake version 1; exit 0;; esac\nsleep 1000";
+    let script = "case \" $* \" in *\" -E \"*) echo fake version 1; exit 0;; esac\nsleep 1000";
     let (_guard, backend) = scripted(script, Duration::from_secs(1));
     let error = backend
         .compile(&module(1), &CompileOptions::default())
