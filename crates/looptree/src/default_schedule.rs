@@ -84,7 +84,9 @@ fn steps(graph: &Graph) -> Vec<bool> {
         let readers = &consumers[at];
         // A reader that takes it twice counts twice: `x * x` of a long chain of such would otherwise
         // be computed a power of two times.
-        let inputs = readers.iter().flat_map(|reader| &graph.node(*reader).inputs);
+        let inputs = readers
+            .iter()
+            .flat_map(|reader| &graph.node(*reader).inputs);
         let reads = inputs.filter(|input| **input == node).count();
         let repeats = readers.iter().any(|reader| repeats(graph, node, *reader));
         steps[at] |= cost[at] >= RECOMPUTE_LIMIT && (reads > 1 || repeats);

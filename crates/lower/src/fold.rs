@@ -1,8 +1,8 @@
 //! Running values: reductions, scans, argmax and argmin.
 
 use crate::error::LowerError;
-use crate::memory::Memory;
-use crate::nest::Extent;
+use crate::memory::{Layout, Memory};
+use crate::nest::{Extent, MAX_LANES, MAX_UNROLL};
 use crate::program::Lowering;
 use loopwright_graph::{DimId, NodeId, NodeOp};
 use loopwright_kernel::{Space, Type, Value};
@@ -31,7 +31,7 @@ pub(crate) struct Fold {
 pub(crate) enum Cells {
     /// One variable for each element (or vector of elements) of a tile, by flat index.
     Registers {
-        shape: Memory,
+        layout: Layout,
         slots: FxHashMap<i64, Value>,
     },
     /// An array.
@@ -78,24 +78,24 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             // Threads and vector lanes would share the memory: it holds all that they run over.
-            let (mut extents, mut blocks) = (found.extents.clone(), found.blocks.clone());
-            for (at, dim) in found.dims.iter().enumerate() {
-                let parallel = self.tree.ancestors(found.around).iter().any(|place| {
-                    let spec = self.tree.spec(*place);
-                    spec.is_some_and(|spec| {
-                        matches!(
-                            spec.annotation,
-                            Annotation::Parallel | Annotation::Vectorize
-                        )
-                    })
-                });
-                if parallel {
-                    extents[at] = self.graph.dim(*dim).size.clone();
-                    blocks[at] = None;
+            let mut layout = Layout::of_accumulator(&found);
+            let shared = self.tree.ancestors(found.around).iter().any(|place| {
+                let spec = self.tree.spec(*place);
+                spec.is_some_and(|spec| {
+                    matches!(
+                        spec.annotation,
+                        Annotation::Parallel | Annotation::Vectorize
+                    )
+                })
+            });
+            if shared {
+                for (at, dim) in found.dims.iter().enumerate() {
+                    layout.extents[at] = self.graph.dim(*dim).size.clone();
+                    layout.blocks[at] = None;
                 }
             }
             let mut elements = Expr::constant(1);
-            for extent in &extents {
+            for extent in &layout.extents {
                 elements = elements.mul(extent)?;
             }
             let mut cells = Vec::new();
@@ -107,12 +107,8 @@ impl<'a> Lowering<'a> {
                     format!("{name}_running_index")
                 };
                 let ptr = self.new_scratch(name, *dtype, elements.clone());
-                let memory = Memory {
-                    ptr,
-                    dims: found.dims.clone(),
-                    extents: extents.clone(),
-                    blocks: blocks.clone(),
-                };
+                let layout = layout.clone();
+                let memory = Memory { ptr, layout };
                 cells.push(Rc::new(Cells::Array(Rc::new(memory))));
             }
             let position = if cells.len() > 1 { cells.pop() } else { None };
@@ -286,20 +282,11 @@ impl<'a> Lowering<'a> {
         dtype: DType,
         what: &str,
     ) -> Result<Rc<Cells>, LowerError> {
-        let mut shape = Memory {
-            ptr: Value(0),
-            dims: found.dims.clone(),
-            extents: found.extents.clone(),
-            blocks: found.blocks.clone(),
-        };
-        if let Some((dim, lanes)) = self.vector {
-            shape = shape.with_lanes(dim, lanes);
-        }
+        let layout = Layout::of_accumulator(found).with_lanes(self.vector);
+        let name = format!("{}_{what}", self.value_name(node));
         let path = self.unfolded_path(found.around, node);
         if self.is_written_out(&path) {
             let mut slots = FxHashMap::default();
-            let name = format!("{}_{what}", self.value_name(node));
-            let layout = shape.clone();
             self.run_path(&path, &mut |lowering| {
                 let at = lowering.loop_env(found.dims.iter().copied());
                 let flat = lowering.address(&layout, &at)?;
@@ -309,20 +296,18 @@ impl<'a> Lowering<'a> {
                 slots.insert(flat.offset, slot);
                 Ok(())
             })?;
-            return Ok(Rc::new(Cells::Registers { shape, slots }));
+            return Ok(Rc::new(Cells::Registers { layout, slots }));
         }
-        let count = shape.constant_elements().unwrap_or(1).max(1) as u64;
-        let name = format!("{}_{what}", self.value_name(node));
-        shape.ptr = self
-            .builder
-            .alloc(Space::Private, Type::Scalar(dtype), count, &name);
-        Ok(Rc::new(Cells::Array(Rc::new(shape))))
+        let (ty, count) = (Type::Scalar(dtype), layout.private_elements());
+        let ptr = self.builder.alloc(Space::Private, ty, count, &name);
+        let memory = Memory { ptr, layout };
+        Ok(Rc::new(Cells::Array(Rc::new(memory))))
     }
 
     /// Lanes of a running value here: those of the vector, if the value differs along it.
-    fn cell_lanes(&self, shape: &Memory) -> u32 {
+    fn cell_lanes(&self, layout: &Layout) -> u32 {
         match self.vector {
-            Some((dim, lanes)) if shape.dims.contains(&dim) => lanes,
+            Some((dim, lanes)) if layout.dims.contains(&dim) => lanes,
             _ => 1,
         }
     }
@@ -346,11 +331,11 @@ impl<'a> Lowering<'a> {
 
     fn register(
         &mut self,
-        shape: &Memory,
+        layout: &Layout,
         slots: &FxHashMap<i64, Value>,
         at: &Env,
     ) -> Result<Value, LowerError> {
-        let flat = self.address(shape, at)?;
+        let flat = self.address(layout, at)?;
         match (flat.as_const(), slots.get(&flat.offset)) {
             (Some(_), Some(slot)) => Ok(*slot),
             _ => Err(LowerError::Symbolic(
@@ -361,8 +346,8 @@ impl<'a> Lowering<'a> {
 
     fn cell(&mut self, node: NodeId, position: bool, at: &Env) -> Result<Value, LowerError> {
         match &*self.cells(node, position)? {
-            Cells::Registers { shape, slots } => {
-                let slot = self.register(shape, slots, at)?;
+            Cells::Registers { layout, slots } => {
+                let slot = self.register(layout, slots, at)?;
                 let zero = self.builder.const_i64(0);
                 Ok(self.builder.load(slot, zero))
             }
@@ -378,10 +363,10 @@ impl<'a> Lowering<'a> {
         value: Value,
     ) -> Result<(), LowerError> {
         match &*self.cells(node, position)? {
-            Cells::Registers { shape, slots } => {
-                let slot = self.register(shape, slots, at)?;
+            Cells::Registers { layout, slots } => {
+                let slot = self.register(layout, slots, at)?;
                 let zero = self.builder.const_i64(0);
-                let value = if self.cell_lanes(shape) > 1 {
+                let value = if self.cell_lanes(layout) > 1 {
                     self.widened(value)
                 } else {
                     value
@@ -434,26 +419,23 @@ impl<'a> Lowering<'a> {
                 _ => return false,
             };
             covered.insert(spec.dim, Some(Extent::Const(spec.step.min(count))));
-            // The tile's own place in the dimension must be the only thing that varies.
-            let fixed_start = self.index[at].is_some() || self.extent[at].is_none();
             let rounds = count / spec.step;
-            fixed_start
-                && match spec.annotation {
-                    Annotation::Unroll => rounds <= 64,
-                    // Only one loop lies in lanes, and only if what is inside has a vector form.
-                    Annotation::Vectorize
-                        if count <= 64
-                            && spec.step == 1
-                            && !vectorised
-                            && self.can_vectorize(*place, *spec) =>
-                    {
-                        vectorised = true;
-                        true
-                    }
-                    Annotation::Serial | Annotation::Parallel | Annotation::Vectorize => {
-                        count <= spec.step
-                    }
+            match spec.annotation {
+                Annotation::Unroll => rounds <= MAX_UNROLL,
+                // Only one loop lies in lanes, and only if what is inside has a vector form.
+                Annotation::Vectorize
+                    if count <= MAX_LANES
+                        && spec.step == 1
+                        && !vectorised
+                        && self.can_vectorize(*place, *spec) =>
+                {
+                    vectorised = true;
+                    true
                 }
+                Annotation::Serial | Annotation::Parallel | Annotation::Vectorize => {
+                    count <= spec.step
+                }
+            }
         })
     }
 }

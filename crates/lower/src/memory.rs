@@ -5,19 +5,25 @@ use crate::index::Place;
 use crate::program::Lowering;
 use loopwright_graph::{DimId, Graph, NodeId};
 use loopwright_kernel::{Space, Type, Value};
-use loopwright_looptree::{Allocation, Env, TreeRef};
+use loopwright_looptree::{Accumulator, Allocation, Env, TreeRef};
 use loopwright_symbolic::{Expr, affine};
 use smallvec::SmallVec;
 use std::rc::Rc;
 
-/// An array in memory: row-major over its dimensions, of each of which it holds a block or all.
+/// How an array lies: row-major over its dimensions, of each of which it holds a block or all.
 #[derive(Clone, Debug)]
-pub(crate) struct Memory {
-    pub(crate) ptr: Value,
+pub(crate) struct Layout {
     pub(crate) dims: SmallVec<[DimId; 4]>,
     pub(crate) extents: SmallVec<[Expr; 4]>,
     /// The loop whose current block is held.
     pub(crate) blocks: SmallVec<[Option<TreeRef>; 4]>,
+}
+
+/// An array in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory {
+    pub(crate) ptr: Value,
+    pub(crate) layout: Layout,
 }
 
 /// How the address of an access moves from lane to lane.
@@ -27,12 +33,11 @@ enum Lanes {
     Scattered,
 }
 
-impl Memory {
+impl Layout {
     /// All of a node.
-    pub(crate) fn whole(graph: &Graph, ptr: Value, node: NodeId) -> Memory {
+    pub(crate) fn whole(graph: &Graph, node: NodeId) -> Layout {
         let dims = graph.node(node).dims.clone();
-        Memory {
-            ptr,
+        Layout {
             extents: dims
                 .iter()
                 .map(|dim| graph.dim(*dim).size.clone())
@@ -42,18 +47,28 @@ impl Memory {
         }
     }
 
-    pub(crate) fn of_allocation(graph: &Graph, ptr: Value, allocation: &Allocation) -> Memory {
-        Memory {
-            ptr,
+    pub(crate) fn of_allocation(graph: &Graph, allocation: &Allocation) -> Layout {
+        Layout {
             dims: graph.node(allocation.node).dims.clone(),
             extents: allocation.extents.clone(),
             blocks: allocation.blocks.clone(),
         }
     }
 
-    /// Lays out the vectorised dimension last, `lanes` elements of it, so that one access takes all
-    /// lanes. Only for memory made inside the vectorised loop.
-    pub(crate) fn with_lanes(mut self, dim: DimId, lanes: u32) -> Memory {
+    pub(crate) fn of_accumulator(accumulator: &Accumulator) -> Layout {
+        Layout {
+            dims: accumulator.dims.clone(),
+            extents: accumulator.extents.clone(),
+            blocks: accumulator.blocks.clone(),
+        }
+    }
+
+    /// The same with the vectorised dimension last and `lanes` elements of it, so that one access
+    /// takes all lanes. Only for memory made inside the vectorised loop.
+    pub(crate) fn with_lanes(mut self, vector: Option<(DimId, u32)>) -> Layout {
+        let Some((dim, lanes)) = vector else {
+            return self;
+        };
         if let Some(at) = self.dims.iter().position(|d| *d == dim) {
             let block = self.blocks.remove(at);
             self.dims.remove(at);
@@ -65,11 +80,12 @@ impl Memory {
         self
     }
 
-    /// Elements held, where that is a constant.
-    pub(crate) fn constant_elements(&self) -> Option<i64> {
-        self.extents.iter().try_fold(1i64, |product, extent| {
+    /// Elements of an array on the stack, at least 1; sizes there are constants.
+    pub(crate) fn private_elements(&self) -> u64 {
+        let elements = self.extents.iter().try_fold(1i64, |product, extent| {
             product.checked_mul(extent.as_const()?)
-        })
+        });
+        elements.unwrap_or(1).max(1) as u64
     }
 }
 
@@ -80,29 +96,21 @@ impl Lowering<'_> {
             return Ok(());
         };
         for node in nodes {
-            let allocation = self.allocations[&node].clone();
-            // The pointer is filled in below, once the size is known.
-            let mut memory = Memory::of_allocation(self.graph, Value(0), &allocation);
-            if let Some((dim, lanes)) = self.vector {
-                memory = memory.with_lanes(dim, lanes);
-            }
-            let count = memory.constant_elements().unwrap_or(1).max(1);
+            let allocation = &self.allocations[&node];
+            let layout = Layout::of_allocation(self.graph, allocation).with_lanes(self.vector);
+            let ty = Type::Scalar(allocation.dtype);
             let name = self.value_name(node);
-            memory.ptr = self.builder.alloc(
-                Space::Private,
-                Type::Scalar(allocation.dtype),
-                count as u64,
-                &name,
-            );
-            self.memory.insert(node, Rc::new(memory));
+            let count = layout.private_elements();
+            let ptr = self.builder.alloc(Space::Private, ty, count, &name);
+            self.memory.insert(node, Rc::new(Memory { ptr, layout }));
         }
         Ok(())
     }
 
     /// The flat index of an element, in elements from the start of the memory.
-    pub(crate) fn address(&mut self, memory: &Memory, at: &Env) -> Result<Place, LowerError> {
+    pub(crate) fn address(&mut self, layout: &Layout, at: &Env) -> Result<Place, LowerError> {
         let mut flat = Place::ZERO;
-        for ((dim, extent), block) in memory.dims.iter().zip(&memory.extents).zip(&memory.blocks) {
+        for ((dim, extent), block) in layout.dims.iter().zip(&layout.extents).zip(&layout.blocks) {
             let index = self.place(&index_along(self.graph, *dim, at)?)?;
             let local = match block.and_then(|block| self.blocks.get(&block).copied()) {
                 Some(start) => self.sub_places(index, start),
@@ -115,14 +123,14 @@ impl Lowering<'_> {
         Ok(flat)
     }
 
-    fn lanes_of(&self, memory: &Memory, at: &Env) -> Result<Lanes, LowerError> {
+    fn lanes_of(&self, layout: &Layout, at: &Env) -> Result<Lanes, LowerError> {
         let Some((vector, _)) = self.vector else {
             return Ok(Lanes::Uniform);
         };
         let symbol = self.graph.dim(vector).index;
-        let last = memory.dims.len().wrapping_sub(1);
+        let last = layout.dims.len().wrapping_sub(1);
         let mut lanes = Lanes::Uniform;
-        for (position, dim) in memory.dims.iter().enumerate() {
+        for (position, dim) in layout.dims.iter().enumerate() {
             let index = index_along(self.graph, *dim, at)?;
             if !index.contains(symbol) {
                 continue;
@@ -139,9 +147,9 @@ impl Lowering<'_> {
 
     /// Reads an element, or one for each lane.
     pub(crate) fn load(&mut self, memory: &Memory, at: &Env) -> Result<Value, LowerError> {
-        match (self.lanes_of(memory, at)?, self.vector) {
+        match (self.lanes_of(&memory.layout, at)?, self.vector) {
             (Lanes::Contiguous, Some((_, lanes))) => {
-                let flat = self.address(memory, at)?;
+                let flat = self.address(&memory.layout, at)?;
                 let flat = self.place_value(flat);
                 Ok(self.builder.load_vector(memory.ptr, flat, lanes))
             }
@@ -149,7 +157,7 @@ impl Lowering<'_> {
                 self.lane_by_lane(&mut |lowering| lowering.load(memory, at))
             }
             _ => {
-                let flat = self.address(memory, at)?;
+                let flat = self.address(&memory.layout, at)?;
                 let flat = self.place_value(flat);
                 Ok(self.builder.load(memory.ptr, flat))
             }
@@ -163,10 +171,10 @@ impl Lowering<'_> {
         at: &Env,
         value: Value,
     ) -> Result<(), LowerError> {
-        match (self.lanes_of(memory, at)?, self.vector) {
+        match (self.lanes_of(&memory.layout, at)?, self.vector) {
             (Lanes::Contiguous, Some(_)) => {
                 let value = self.widened(value);
-                let flat = self.address(memory, at)?;
+                let flat = self.address(&memory.layout, at)?;
                 let flat = self.place_value(flat);
                 self.builder.store(memory.ptr, flat, value);
             }
@@ -180,7 +188,7 @@ impl Lowering<'_> {
                 }
             }
             _ => {
-                let flat = self.address(memory, at)?;
+                let flat = self.address(&memory.layout, at)?;
                 let flat = self.place_value(flat);
                 self.builder.store(memory.ptr, flat, value);
             }

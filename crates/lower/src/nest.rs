@@ -18,10 +18,10 @@ pub(crate) enum Extent {
 
 /// A loop with more rounds than this is not written out: the code would outgrow the instruction
 /// cache long before the loop's overhead mattered.
-const MAX_UNROLL: i64 = 64;
+pub(crate) const MAX_UNROLL: i64 = 64;
 
 /// Lanes of the widest vector made; more elements than this stay a loop.
-const MAX_LANES: i64 = 64;
+pub(crate) const MAX_LANES: i64 = 64;
 
 /// Why an annotation is not carried out. The values stay the same; the code is a plain loop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -3,7 +3,7 @@
 use crate::error::LowerError;
 use crate::fold::Fold;
 use crate::index::Place;
-use crate::memory::Memory;
+use crate::memory::{Layout, Memory};
 use crate::nest::{Dropped, Extent};
 use crate::row::SortRows;
 use loopwright_graph::{Graph, NodeId, NodeOp};
@@ -213,7 +213,8 @@ impl<'a> Lowering<'a> {
                 allocation.dtype,
                 allocation.elements()?,
             );
-            let memory = Memory::of_allocation(graph, ptr, &allocation);
+            let layout = Layout::of_allocation(graph, &allocation);
+            let memory = Memory { ptr, layout };
             self.memory.insert(node, Rc::new(memory));
         }
         self.declare_fold_scratch()?;
@@ -224,12 +225,14 @@ impl<'a> Lowering<'a> {
             self.sizes.insert(symbol, value);
         }
         for (node, ptr) in whole {
-            let memory = Memory::whole(graph, ptr, node);
+            let layout = Layout::whole(graph, node);
+            let memory = Memory { ptr, layout };
             self.memory.insert(node, Rc::new(memory));
         }
         for update in graph.updates() {
             let state = self.memory[&update.state].ptr;
-            let memory = Memory::whole(graph, state, update.value);
+            let layout = Layout::whole(graph, update.value);
+            let memory = Memory { ptr: state, layout };
             self.memory.insert(update.value, Rc::new(memory));
         }
         Ok(())

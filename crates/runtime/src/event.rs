@@ -1,0 +1,150 @@
+//! Points in a queue that others can wait for.
+
+use crate::error::{Failure, RuntimeError};
+use crate::park::lock;
+use crate::sync::{
+    Arc, AtomicU64, AtomicUsize, Condvar, LOOKS, Mutex, Ordering, Sleeper, fence, notify_all,
+    pause, thread,
+};
+use std::fmt;
+use std::sync::OnceLock;
+
+/// How far a queue's worker is.
+pub(crate) struct Progress {
+    /// The queue's name.
+    pub(crate) queue: std::sync::Arc<str>,
+    /// Set before any task can run.
+    pub(crate) worker: OnceLock<thread::ThreadId>,
+    /// How many tasks ended: ran, failed, or were dropped because an earlier one failed.
+    ended: AtomicU64,
+    /// Set before the failing task counts as ended.
+    failure: OnceLock<std::sync::Arc<Failure>>,
+    /// How many threads hold `gate` or wait at `moved`; the worker takes the lock only for them.
+    waiting: AtomicUsize,
+    gate: Mutex<()>,
+    moved: Condvar,
+}
+
+impl Progress {
+    pub(crate) fn new(queue: std::sync::Arc<str>) -> Progress {
+        Progress {
+            queue,
+            worker: OnceLock::new(),
+            ended: AtomicU64::new(0),
+            failure: OnceLock::new(),
+            waiting: AtomicUsize::new(0),
+            gate: Mutex::new(()),
+            moved: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn ended(&self) -> u64 {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn failure(&self) -> Option<&std::sync::Arc<Failure>> {
+        self.failure.get()
+    }
+
+    /// Poisons the queue. The first failure is the one that counts.
+    pub(crate) fn fail(&self, failure: Failure) {
+        // A second failure is a task that panics while it is dropped unrun.
+        let _ = self.failure.set(std::sync::Arc::new(failure));
+    }
+
+    /// Counts one more task as ended. Called by the worker alone.
+    pub(crate) fn end_one(&self) {
+        let ended = self.ended.load(Ordering::Relaxed) + 1;
+        self.ended.store(ended, Ordering::Release);
+        // With the fence in `wait_for`: the waiter sees the count, or this sees the waiter.
+        fence(Ordering::SeqCst);
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            // Who counted itself and has not seen the new count holds the lock until it waits.
+            drop(lock(&self.gate));
+            notify_all(&self.moved, Sleeper::EventWaiter);
+        }
+    }
+
+    /// Whether this thread is the worker, for which waiting for itself would never end.
+    pub(crate) fn refuse_own_worker(&self) -> Result<(), RuntimeError> {
+        if self.worker.get() == Some(&thread::current().id()) {
+            return Err(RuntimeError::WaitsForItself {
+                queue: self.queue.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Waits until so many tasks ended.
+    fn wait_for(&self, count: u64) {
+        for look in 0..LOOKS {
+            if self.ended() >= count {
+                return;
+            }
+            pause(look);
+        }
+        let mut gate = lock(&self.gate);
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        while self.ended() < count {
+            gate = match self.moved.wait(gate) {
+                Ok(gate) => gate,
+                Err(poisoned) => poisoned.into_inner(),
+            };
+        }
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        drop(gate);
+    }
+}
+
+/// The point in a queue behind everything that was pushed before it was recorded.
+///
+/// Any thread can hold one, also after the queue is gone: a queue that is dropped runs what it has.
+#[derive(Clone)]
+pub struct Event {
+    progress: Arc<Progress>,
+    /// How many tasks are before the point.
+    count: u64,
+}
+
+impl Event {
+    pub(crate) fn new(progress: Arc<Progress>, count: u64) -> Event {
+        Event { progress, count }
+    }
+
+    /// The name of the queue it was recorded on.
+    pub fn queue(&self) -> &str {
+        &self.progress.queue
+    }
+
+    /// Whether everything before it ended, well or not.
+    pub fn is_done(&self) -> bool {
+        self.progress.ended() >= self.count
+    }
+
+    /// Waits until everything before it ended.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Poisoned`] where a task before it failed; failures behind it are none of its.
+    /// [`RuntimeError::WaitsForItself`] where it is not done and this is a task of the same queue.
+    pub fn wait(&self) -> Result<(), RuntimeError> {
+        if !self.is_done() {
+            self.progress.refuse_own_worker()?;
+            self.progress.wait_for(self.count);
+        }
+        match self.progress.failure() {
+            Some(failure) if failure.index < self.count => Err(failure.clone().into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Event")
+            .field("queue", &self.queue())
+            .field("count", &self.count)
+            .field("is_done", &self.is_done())
+            .finish()
+    }
+}

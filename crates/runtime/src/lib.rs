@@ -1,0 +1,65 @@
+//! How compiled code meets threads: queues of tasks with a worker each, and parallel loops.
+//!
+//! A [`TaskQueue`] runs tasks in the order they were pushed, on a thread of its own. [`record`] gives
+//! an [`Event`], the point behind everything pushed so far, which any thread can ask or wait for.
+//!
+//! A [`ForkJoin`] pool spreads the iterations of one loop over threads and returns when all of them
+//! ran. Kernels run their parallel loops on the one that the process has, [`ForkJoin::global`].
+//!
+//! ```
+//! use loopwright_runtime::{ForkJoin, Job, TaskQueue};
+//! use std::num::NonZero;
+//! use std::sync::Arc;
+//! use std::sync::atomic::{AtomicUsize, Ordering};
+//!
+//! let capacity = NonZero::new(64).expect("not zero");
+//! let mut queue = TaskQueue::new("cpu:0", capacity)?;
+//! let sum = Arc::new(AtomicUsize::new(0));
+//! let result = Arc::clone(&sum);
+//! queue.push(Job::new("sum", move || {
+//!     ForkJoin::global()?.run(100, &|iterations| {
+//!         sum.fetch_add(iterations.sum(), Ordering::Relaxed);
+//!     });
+//!     Ok(())
+//! }))?;
+//! let summed = queue.record();
+//! summed.wait()?;
+//! assert_eq!(result.load(Ordering::Relaxed), 4950);
+//!
+//! queue.push(Job::new("fail", || Err("out of luck".into())))?;
+//! let error = queue.wait().expect_err("the task failed");
+//! assert_eq!(error.to_string(), "queue `cpu:0`: task `fail` failed: out of luck");
+//! assert!(summed.wait().is_ok(), "what ended before the failure stays right");
+//! # Ok::<(), loopwright_runtime::RuntimeError>(())
+//! ```
+//!
+//! **Failure.** A task that returns an error or panics poisons its queue: what is behind it is dropped
+//! without being run, every waiter wakes, and waiting or pushing gives the [`Failure`]. Nobody waits
+//! forever, and other queues are not touched.
+//!
+//! **Waiting.** An idle worker looks for work a short while and then sleeps. Whoever has something for
+//! a sleeper publishes it, puts a fence, and looks whether somebody sleeps; the sleeper says that it
+//! sleeps, puts a fence, and looks once more. One of the two sees the other. This protocol and all that
+//! is built on it is compiled a second time against the primitives of a model checker by
+//! `tests/model.rs` (random schedules) and `tests/weak_memory.rs` (all schedules and all allowed
+//! orders of memory, for the queue); both also show that taking a wake-up away is found.
+//!
+//! **Cost.** Pushing, recording, waiting and running a loop allocate nothing. ([`Job`] is a boxed
+//! closure; a [`Task`] type of one's own need not be.)
+//!
+//! [`record`]: TaskQueue::record
+
+mod affinity;
+mod error;
+mod event;
+mod fork_join;
+mod global;
+mod park;
+pub mod queue;
+mod stream;
+mod sync;
+
+pub use error::{Cause, Failure, RuntimeError};
+pub use event::Event;
+pub use fork_join::{ForkJoin, Pinning};
+pub use stream::{Job, Task, TaskQueue};

@@ -1,0 +1,72 @@
+//! A thread's place to sleep in until another has something for it.
+
+use crate::sync::{
+    AtomicBool, LOOKS, Mutex, MutexGuard, Ordering, Sleeper, fence, pause, thread, unpark,
+};
+
+/// Where one thread at a time sleeps.
+pub(crate) struct Parker {
+    asleep: AtomicBool,
+    thread: Mutex<Option<thread::Thread>>,
+    sleeper: Sleeper,
+}
+
+impl Parker {
+    pub(crate) fn new(sleeper: Sleeper) -> Parker {
+        Parker {
+            asleep: AtomicBool::new(false),
+            thread: Mutex::new(None),
+            sleeper,
+        }
+    }
+
+    /// Returns once `ready` is true: looks for a short while, then sleeps between looks.
+    ///
+    /// Whoever makes it true calls [`wake`](Parker::wake) afterwards.
+    pub(crate) fn wait_until(&self, ready: impl Fn() -> bool) {
+        for look in 0..LOOKS {
+            if ready() {
+                return;
+            }
+            pause(look);
+        }
+        *lock(&self.thread) = Some(thread::current());
+        loop {
+            // Released, so that who reads it finds the thread's handle too.
+            self.asleep.store(true, Ordering::Release);
+            // With the fence in `wake`: either `ready` sees what was published, or the one who
+            // published it sees `asleep`.
+            fence(Ordering::SeqCst);
+            if ready() {
+                self.asleep.store(false, Ordering::Relaxed);
+                return;
+            }
+            thread::park();
+        }
+    }
+
+    /// Wakes the sleeper, if there is one, after something was published for it.
+    pub(crate) fn wake(&self) {
+        fence(Ordering::SeqCst);
+        self.wake_after_fence();
+    }
+
+    /// [`wake`](Parker::wake), where a fence already lies between publishing and this.
+    pub(crate) fn wake_after_fence(&self) {
+        // The load keeps the usual case, nobody asleep, free of writes to a shared line.
+        if self.asleep.load(Ordering::Relaxed)
+            && self.asleep.swap(false, Ordering::AcqRel)
+            && let Some(thread) = &*lock(&self.thread)
+        {
+            unpark(thread, self.sleeper);
+        }
+    }
+}
+
+/// Locks; nothing that is kept under a lock here can be left half done by a panic.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    match mutex.lock() {
+        Ok(guard) => guard,
+        Err(poisoned) => poisoned.into_inner(),
+    }
+}

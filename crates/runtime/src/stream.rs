@@ -1,0 +1,216 @@
+//! In-order queues of tasks with a worker each.
+
+use crate::error::{Cause, Failure, RuntimeError};
+use crate::event::{Event, Progress};
+use crate::queue::{Consumer, Producer, bounded};
+use crate::sync::{Arc, thread};
+use std::any::Any;
+use std::error::Error;
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What a queue runs.
+pub trait Task: Send + 'static {
+    /// What errors call it.
+    fn name(&self) -> &str;
+
+    /// Does it. Called once.
+    ///
+    /// # Errors
+    /// Any error, which poisons the queue; so does a panic.
+    fn run(&mut self) -> Result<(), Box<dyn Error + Send + Sync>>;
+}
+
+type Work = Box<dyn FnOnce() -> Result<(), Box<dyn Error + Send + Sync>> + Send>;
+
+/// A closure as a task.
+pub struct Job {
+    name: String,
+    work: Option<Work>,
+}
+
+impl Job {
+    /// A task that calls a closure.
+    pub fn new(
+        name: impl Into<String>,
+        work: impl FnOnce() -> Result<(), Box<dyn Error + Send + Sync>> + Send + 'static,
+    ) -> Job {
+        Job {
+            name: name.into(),
+            work: Some(Box::new(work)),
+        }
+    }
+}
+
+impl Task for Job {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn run(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
+        self.work.take().map_or(Ok(()), |work| work())
+    }
+}
+
+/// Runs tasks in the order they are pushed, one at a time, on a thread of its own.
+///
+/// Dropping it runs what was pushed and ends the thread.
+pub struct TaskQueue<T: Task> {
+    /// There until the queue is dropped.
+    producer: Option<Producer<T>>,
+    pushed: u64,
+    progress: Arc<Progress>,
+    /// There until the queue is dropped.
+    worker: Option<thread::JoinHandle<()>>,
+}
+
+impl<T: Task> TaskQueue<T> {
+    /// An empty queue, in which at least so many tasks can wait to be run.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Thread`] where no thread can be had.
+    pub fn new(
+        name: impl Into<std::sync::Arc<str>>,
+        capacity: NonZero<usize>,
+    ) -> Result<TaskQueue<T>, RuntimeError> {
+        let queue = name.into();
+        // A thread's name is a C string.
+        let name = queue.replace('\0', "");
+        let progress = Arc::new(Progress::new(queue));
+        let (producer, consumer) = bounded(capacity);
+        let workers = Arc::clone(&progress);
+        let worker = thread::Builder::new()
+            .name(name.clone())
+            .spawn(move || work(consumer, &workers))
+            .map_err(|error| RuntimeError::Thread {
+                name,
+                reason: std::sync::Arc::new(error),
+            })?;
+        progress
+            .worker
+            .set(worker.thread().id())
+            .expect("a queue has one worker");
+        Ok(TaskQueue {
+            producer: Some(producer),
+            pushed: 0,
+            progress,
+            worker: Some(worker),
+        })
+    }
+
+    /// What errors call it.
+    pub fn name(&self) -> &str {
+        &self.progress.queue
+    }
+
+    /// Puts a task behind the others. Waits where the queue is full, until a task ended.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Poisoned`] where a task failed; this one is then dropped.
+    /// [`RuntimeError::WaitsForItself`] where the queue is full and this is a task of the same queue.
+    pub fn push(&mut self, task: T) -> Result<(), RuntimeError> {
+        self.check()?;
+        let producer = self
+            .producer
+            .as_mut()
+            .expect("the producer is there until the queue is dropped");
+        if producer.is_full() {
+            self.progress.refuse_own_worker()?;
+        }
+        let taken = producer.push(task);
+        assert!(taken.is_ok(), "a worker outlives its queue");
+        self.pushed += 1;
+        Ok(())
+    }
+
+    /// The point behind everything pushed so far.
+    pub fn record(&self) -> Event {
+        Event::new(Arc::clone(&self.progress), self.pushed)
+    }
+
+    /// Whether everything pushed so far ended.
+    pub fn is_idle(&self) -> bool {
+        self.progress.ended() == self.pushed
+    }
+
+    /// Waits until everything pushed so far ended.
+    ///
+    /// # Errors
+    /// As [`Event::wait`].
+    pub fn wait(&self) -> Result<(), RuntimeError> {
+        self.record().wait()
+    }
+
+    /// Whether the queue still takes tasks; does not wait.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Poisoned`] where a task failed.
+    pub fn check(&self) -> Result<(), RuntimeError> {
+        match self.progress.failure() {
+            Some(failure) => Err(failure.clone().into()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<T: Task> Drop for TaskQueue<T> {
+    fn drop(&mut self) {
+        drop(self.producer.take());
+        // One of its own tasks may be what drops it; then the worker ends after what is left.
+        if let Some(worker) = self.worker.take()
+            && self.progress.refuse_own_worker().is_ok()
+        {
+            let ended = worker.join();
+            debug_assert!(ended.is_ok(), "a worker catches what its tasks throw");
+        }
+    }
+}
+
+/// The worker: everything up to the end of the queue.
+fn work<T: Task>(mut tasks: Consumer<T>, progress: &Progress) {
+    while let Some(mut task) = tasks.pop() {
+        if progress.failure().is_none() {
+            let cause = match catch_unwind(AssertUnwindSafe(|| task.run())) {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some(Cause::Error(error)),
+                Err(payload) => Some(Cause::Panic(message(payload))),
+            };
+            if let Some(cause) = cause {
+                let name = catch_unwind(AssertUnwindSafe(|| task.name().to_owned()));
+                let name = name.unwrap_or_else(|_| "(its name panics)".to_owned());
+                progress.fail(failure(progress, name, cause));
+            }
+        }
+        // Before the task counts as ended, so that what it holds is free for who waited for it.
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(task))) {
+            let cause = Cause::Panic(message(payload));
+            progress.fail(failure(progress, "(a task's drop)".to_owned(), cause));
+        }
+        progress.end_one();
+    }
+}
+
+/// The failure of the task that is being run.
+fn failure(progress: &Progress, task: String, cause: Cause) -> Failure {
+    Failure {
+        queue: progress.queue.clone(),
+        task,
+        index: progress.ended(),
+        cause,
+    }
+}
+
+/// What a panic said.
+fn message(payload: Box<dyn Any + Send>) -> String {
+    match payload.downcast::<String>() {
+        Ok(message) => *message,
+        Err(payload) => match payload.downcast::<&'static str>() {
+            Ok(message) => (*message).to_owned(),
+            Err(payload) => {
+                // Dropping something unknown could panic once more, and end the worker.
+                std::mem::forget(payload);
+                "(no message)".to_owned()
+            }
+        },
+    }
+}
