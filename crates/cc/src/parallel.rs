@@ -1,7 +1,10 @@
 //! What compiled kernels call back: the table of the C struct `lw_runtime`.
 
+use loopwright_runtime::ForkJoin;
 use std::ffi::c_void;
 use std::num::NonZero;
+use std::ops::Range;
+use std::sync::Once;
 
 /// A parallel loop's body over a range of its iterations.
 type Task = unsafe extern "C" fn(environment: *mut c_void, begin: i64, stop: i64);
@@ -34,7 +37,7 @@ struct Environment(*mut c_void);
 
 // SAFETY: the environment is only read by tasks, and the memory it points to is shared between the
 // iterations of a parallel loop, which are independent: that is what the loop's kind states.
-unsafe impl Send for Environment {}
+unsafe impl Sync for Environment {}
 
 impl Environment {
     /// The address; a method, so that closures capture the whole.
@@ -43,7 +46,7 @@ impl Environment {
     }
 }
 
-/// Runs `count` iterations, spread over the threads in pieces of one size.
+/// Runs `count` iterations, spread over the threads of the process's pool.
 ///
 /// # Safety
 /// `context` is a `NonZero<usize>`, the number of threads; `task` may be called with `environment` and
@@ -56,42 +59,41 @@ unsafe extern "C" fn parallel_for(
 ) {
     // SAFETY: `Runtime::new` made the context from a reference that outlives the call.
     let threads = unsafe { *context.cast::<NonZero<usize>>() };
-    let pieces = i64::try_from(threads.get()).unwrap_or(i64::MAX).min(count);
-    if pieces <= 1 {
-        if count > 0 {
-            // SAFETY: this is the whole range, as the caller allows.
-            unsafe { task(environment, 0, count) };
-        }
+    // Not above `i64::MAX`, so that bounds of iterations go back without loss.
+    let Ok(iterations) = usize::try_from(count) else {
         return;
-    }
+    };
     let environment = Environment(environment);
-    // Not `count * piece / pieces`, which could overflow.
-    let bound = |piece: i64| count / pieces * piece + (count % pieces).min(piece);
-    std::thread::scope(|scope| {
-        for piece in 1..pieces {
-            let (begin, stop) = (bound(piece), bound(piece + 1));
-            let run = move || {
-                // SAFETY: the ranges are disjoint parts of `0..count`, and the scope ends before
-                // the caller's environment does.
-                unsafe { task(environment.address(), begin, stop) };
-            };
-            // Where no thread can be had, this one does the work.
-            if std::thread::Builder::new()
-                .spawn_scoped(scope, run)
-                .is_err()
-            {
-                run();
-            }
+    let body = |range: Range<usize>| {
+        // SAFETY: the ranges are disjoint parts of `0..count`, and the loop ends before the caller's
+        // environment does.
+        unsafe { task(environment.address(), range.start as i64, range.end as i64) };
+    };
+    match pool().filter(|_| threads.get() > 1) {
+        Some(pool) => pool.run(iterations, &body),
+        None if iterations > 0 => body(0..iterations),
+        None => (),
+    }
+}
+
+/// The pool of the process. Where there is none, parallel loops are run by their caller: a kernel that
+/// runs can give no error, and every value is the same. The reason is said once.
+fn pool() -> Option<&'static ForkJoin> {
+    static SAID: Once = Once::new();
+    match ForkJoin::global() {
+        Ok(pool) => Some(pool),
+        Err(error) => {
+            SAID.call_once(|| eprintln!("loopwright: parallel loops use one thread: {error}"));
+            None
         }
-        // SAFETY: as above.
-        unsafe { task(environment.address(), 0, bound(1)) };
-    });
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicI64, Ordering};
 
     unsafe extern "C" fn record(environment: *mut c_void, begin: i64, stop: i64) {
         // SAFETY: the test passes a mutex that outlives the loop.
@@ -128,5 +130,36 @@ mod tests {
                 assert_eq!(next, count.max(0));
             }
         }
+    }
+
+    #[test]
+    fn many_small_loops_of_several_threads_at_once_all_end() {
+        unsafe extern "C" fn sum(environment: *mut c_void, begin: i64, stop: i64) {
+            // SAFETY: the test passes a counter that outlives the loop.
+            let total = unsafe { &*environment.cast::<AtomicI64>() };
+            total.fetch_add((begin..stop).sum(), Ordering::Relaxed);
+        }
+        let threads = NonZero::new(4).expect("not zero");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(move || {
+                    let runtime = Runtime::new(&threads, [1; 3]);
+                    for count in (0..40).cycle().take(2000) {
+                        let total = AtomicI64::new(0);
+                        // SAFETY: the context is `threads`, and `sum` takes the counter.
+                        unsafe {
+                            parallel_for(
+                                runtime.context,
+                                count,
+                                sum,
+                                std::ptr::from_ref(&total).cast_mut().cast(),
+                            );
+                        }
+                        let expected: i64 = (0..count).sum();
+                        assert_eq!(total.into_inner(), expected, "{count} iterations");
+                    }
+                });
+            }
+        });
     }
 }

@@ -110,7 +110,7 @@ pub(crate) struct CheckOptions {
     /// What is checked: a device's name, or `auto` for the best there is
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub(crate) device: String,
-    /// How long in all; the fixed suite runs to its end, random programs fill the rest
+    /// How long random programs are tried, after the fixed suite
     #[arg(long, value_name = "S", default_value_t = 60)]
     pub(crate) seconds: u64,
     /// The seed of the random programs

@@ -64,7 +64,9 @@ impl fmt::Display for Failure {
         let Failure { queue, task, .. } = self;
         match &self.cause {
             Cause::Error(error) => write!(f, "queue `{queue}`: task `{task}` failed: {error}"),
-            Cause::Panic(message) => write!(f, "queue `{queue}`: task `{task}` panicked: {message}"),
+            Cause::Panic(message) => {
+                write!(f, "queue `{queue}`: task `{task}` panicked: {message}")
+            }
         }
     }
 }

@@ -85,6 +85,9 @@ impl<T> Drop for Ring<T> {
 }
 
 /// A queue of at least that many items (the next power of two), by its two ends.
+///
+/// # Panics
+/// Where the slots would be more than the address space holds.
 pub fn bounded<T: Send>(capacity: NonZero<usize>) -> (Producer<T>, Consumer<T>) {
     let slots = capacity
         .get()

@@ -177,7 +177,8 @@ fn work<T: Task>(mut tasks: Consumer<T>, progress: &Progress) {
             };
             if let Some(cause) = cause {
                 let name = catch_unwind(AssertUnwindSafe(|| task.name().to_owned()));
-                let name = name.unwrap_or_else(|_| "(its name panics)".to_owned());
+                let name =
+                    name.unwrap_or_else(|payload| format!("(no name: {})", message(payload)));
                 progress.fail(failure(progress, name, cause));
             }
         }

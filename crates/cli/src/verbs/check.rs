@@ -12,7 +12,7 @@ use loopwright_conformance::suite::{Progress, Step};
 use loopwright_conformance::{Report, check as check_backend};
 use serde_json::json;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// Failures shown to people; more of them are more of the same.
@@ -76,13 +76,14 @@ fn progress(seconds: u64) -> (ProgressBar, Progress) {
         bar.set_style(style.progress_chars("=> "));
     }
     let moved = bar.clone();
-    let clock = Instant::now();
+    let fuzzing = OnceLock::new();
     let progress: Progress = Arc::new(move |step: &Step| {
-        // Random programs have no end but that of the time.
+        // Random programs have no end but that of the time, which begins with the first.
         let (length, position, done) = match step.total {
             Some(total) => (total, step.done, format!("{} of {total}", step.done)),
             None => {
                 let done = units::count(step.done as usize, "program");
+                let clock = fuzzing.get_or_init(Instant::now);
                 (seconds.max(1), clock.elapsed().as_secs(), done)
             }
         };

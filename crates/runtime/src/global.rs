@@ -1,0 +1,68 @@
+//! The fork-join pool of the process.
+
+use crate::error::RuntimeError;
+use crate::fork_join::{ForkJoin, Pinning};
+use std::ffi::OsStr;
+use std::num::NonZero;
+use std::sync::OnceLock;
+
+/// More threads than this are a mistyped number.
+const MOST_THREADS: usize = 4096;
+
+impl ForkJoin {
+    /// The pool of the process, made on first use: as many threads as there are cores, or as
+    /// `LOOPWRIGHT_THREADS` says, which is read once. They are not pinned: other processes of the same
+    /// kind would pin theirs to the same cores.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Threads`] where `LOOPWRIGHT_THREADS` is no number of threads,
+    /// [`RuntimeError::Thread`] where a thread cannot be had; then the same error at every use.
+    pub fn global() -> Result<&'static ForkJoin, RuntimeError> {
+        static GLOBAL: OnceLock<Result<ForkJoin, RuntimeError>> = OnceLock::new();
+        let pool = GLOBAL.get_or_init(|| {
+            let threads = threads(std::env::var_os("LOOPWRIGHT_THREADS").as_deref())?;
+            ForkJoin::new(threads, Pinning::Free)
+        });
+        pool.as_ref().map_err(RuntimeError::clone)
+    }
+}
+
+/// How many threads the pool has, given the environment's wish.
+fn threads(wish: Option<&OsStr>) -> Result<NonZero<usize>, RuntimeError> {
+    let Some(wish) = wish else {
+        // Where the system does not say, one is right everywhere.
+        return Ok(std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN));
+    };
+    wish.to_str()
+        .and_then(|wish| wish.trim().parse::<NonZero<usize>>().ok())
+        .filter(|threads| threads.get() <= MOST_THREADS)
+        .ok_or_else(|| RuntimeError::Threads {
+            value: wish.to_string_lossy().into_owned(),
+            most: MOST_THREADS,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_sets_the_number_of_threads() {
+        let read = |wish: &str| threads(Some(OsStr::new(wish))).map(NonZero::get);
+        assert_eq!(read("1").ok(), Some(1));
+        assert_eq!(read(" 12 ").ok(), Some(12));
+        assert_eq!(read("4096").ok(), Some(4096));
+        assert!(threads(None).is_ok_and(|threads| threads.get() >= 1));
+    }
+
+    #[test]
+    fn a_wrong_number_of_threads_is_refused_by_name() {
+        for wish in ["", "0", "-1", "many", "1.5", "4097", "99999999999999999999"] {
+            let error = threads(Some(OsStr::new(wish))).expect_err(wish).to_string();
+            assert_eq!(
+                error,
+                format!("LOOPWRIGHT_THREADS is `{wish}`; it takes a number from 1 to 4096")
+            );
+        }
+    }
+}
