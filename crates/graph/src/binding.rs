@@ -3,7 +3,7 @@
 use crate::error::GraphError;
 use crate::ir::{DimId, Graph, NodeId, NodeOp, SymbolInfo};
 use crate::text::expr_text;
-use loopwright_symbolic::Symbol;
+use loopwright_symbolic::{Expr, ExprKind, Symbol};
 
 /// The value of every size of one run.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -106,8 +106,37 @@ impl Graph {
         let binding = Binding { values, sizes };
         for node in self.node_ids() {
             self.check_fits(node, &binding)?;
+            self.check_divisors(node, &binding)?;
         }
         Ok(binding)
+    }
+
+    /// Refuses a node that is computed and whose index or value divides by a size that is 0.
+    fn check_divisors(&self, node: NodeId, binding: &Binding) -> Result<(), GraphError> {
+        let mut open: Vec<&Expr> = match &self.node(node).op {
+            NodeOp::View(view) => view.map.iter().chain(&view.constraints).collect(),
+            NodeOp::Size(size) => vec![size],
+            _ => return Ok(()),
+        };
+        if binding.shape(self, node).contains(&0) {
+            return Ok(());
+        }
+        while let Some(expr) = open.pop() {
+            if let ExprKind::FloorDiv(_, divisor) | ExprKind::Mod(_, divisor) = expr.kind() {
+                let value = |symbol: Symbol| match self.symbol(symbol) {
+                    SymbolInfo::Size { .. } => Some(binding.value(symbol)),
+                    SymbolInfo::Index(_) => None,
+                };
+                if divisor.evaluate(&value) == Ok(0) {
+                    return Err(GraphError::ZeroDivisor {
+                        node: self.node_name(node),
+                        divisor: divisor.display(&|s| self.symbol_name(s)).to_string(),
+                    });
+                }
+            }
+            open.extend(expr.kind().children());
+        }
+        Ok(())
     }
 
     /// Refuses a node whose bytes, were it laid out, do not fit 63 bits.

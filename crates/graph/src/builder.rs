@@ -4,7 +4,7 @@ use crate::error::GraphError;
 use crate::ir::{Dim, DimId, Graph, Node, NodeId, NodeOp, Output, SymbolInfo, Update, View};
 use crate::solve::{self, Claim, Located, Origin};
 use loopwright_ops::{DType, Op, OpError, ReduceOp, Scalar, can_bitcast};
-use loopwright_symbolic::{Expr, Symbol};
+use loopwright_symbolic::{Expr, ExprKind, Symbol};
 use loopwright_text::Span;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -436,8 +436,34 @@ impl GraphBuilder {
                     });
                 }
             }
+            self.check_divisors(expr)?;
         }
         Ok(self.push(NodeOp::View(view), &[node], dims, dtype))
+    }
+
+    /// Refuses division by something that moves with an index: it would be 0 somewhere. Division by a
+    /// size is checked when the size is known.
+    fn check_divisors(&self, expr: &Expr) -> Result<(), GraphError> {
+        let mut open = vec![expr];
+        while let Some(expr) = open.pop() {
+            if let ExprKind::FloorDiv(_, divisor) | ExprKind::Mod(_, divisor) = expr.kind() {
+                let symbols = divisor.symbols();
+                let index =
+                    symbols
+                        .iter()
+                        .find_map(|symbol| match self.symbols.get(symbol.0 as usize) {
+                            Some(SymbolInfo::Index(dim)) => Some(*dim),
+                            _ => None,
+                        });
+                if let Some(dim) = index {
+                    return Err(GraphError::MovingDivisor {
+                        dim: self.dim_name(dim).to_owned(),
+                    });
+                }
+            }
+            open.extend(expr.kind().children());
+        }
+        Ok(())
     }
 
     /// The same elements over these dimensions in this order; dimensions that the node lacks are

@@ -130,6 +130,22 @@ pub enum GraphError {
         /// What overflows.
         what: String,
     },
+    /// An index divided by something that moves with an index.
+    #[error(
+        "an index cannot be divided by an expression over `{dim}`, which is 0 at times; divide by a number or a size"
+    )]
+    MovingDivisor {
+        /// The dimension whose index is in the divisor.
+        dim: String,
+    },
+    /// An index divided by a size that is 0.
+    #[error("`{node}` divides by {divisor}, which is 0 with the sizes given")]
+    ZeroDivisor {
+        /// The view, or the value made of sizes.
+        node: String,
+        /// What it divides by.
+        divisor: String,
+    },
     /// A size symbol without a value.
     #[error(
         "size `{name}` has no value; give one with `--set {name}=128`, or a default in the program: `size {name} = 128`"

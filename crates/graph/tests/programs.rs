@@ -552,3 +552,18 @@ fn contradictions_show_both_places() {
     assert!(error.contains("2 | input a: f32[i=8]"), "{error}");
     assert!(error.contains("3 | input b: f32[i=9]"), "{error}");
 }
+
+#[test]
+fn a_divisor_that_is_zero_is_refused_when_the_sizes_are_known() {
+    let graph = support::program(
+        "size N = 4, M = 2\ninput x: f32[i=8]\ndim j = M\noutput y = x[j % N] else 0",
+    );
+    assert!(graph.bind(&[]).is_ok());
+    let error = graph.bind(&[("N", 0)]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`y` divides by N, which is 0 with the sizes given"
+    );
+    // Nothing is computed where the view is empty.
+    assert!(graph.bind(&[("N", 0), ("M", 0)]).is_ok());
+}

@@ -207,8 +207,14 @@ fn random_expr(random: &mut Random, symbols: &[Symbol], depth: usize) -> Expr {
         };
     }
     let a = random_expr(random, symbols, depth - 1);
-    let b = random_expr(random, symbols, depth - 1);
-    let result = match random.below(9) {
+    let op = random.below(9);
+    // Divisors do not move with an index: the last symbol is a size.
+    let of = match op {
+        4 | 5 => &symbols[symbols.len() - 1..],
+        _ => symbols,
+    };
+    let b = random_expr(random, of, depth - 1);
+    let result = match op {
         0 | 1 => a.add(&b),
         2 => a.sub(&b),
         3 => a.mul(&b),

@@ -217,7 +217,7 @@ impl Lowering<'_> {
         let (index, vector) = (self.index[at], self.vector);
         self.index[at] = index.map(|place| place.shifted(i64::from(lane)));
         self.vector = None;
-        let result = body(self);
+        let result = self.apart(|lowering| body(lowering));
         self.index[at] = index;
         self.vector = vector;
         result

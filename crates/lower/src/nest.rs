@@ -71,7 +71,7 @@ impl<'a> Lowering<'a> {
         };
         for child in children {
             match self.tree.node(child).clone() {
-                TreeNode::Leaf(node) => self.leaf(node)?,
+                TreeNode::Leaf(node) => self.apart(|lowering| lowering.leaf(node))?,
                 TreeNode::Loop { spec, .. } => {
                     let folds = self.folds.get(&child).cloned().unwrap_or_default();
                     for node in &folds {
@@ -358,7 +358,7 @@ impl<'a> Lowering<'a> {
             .builder
             .begin_for(zero, end, one, LoopKind::Serial, &name);
         self.index[at] = Some(Place::value(var));
-        let result = self.whole_nest(rest, body);
+        let result = self.apart(|lowering| lowering.whole_nest(rest, body));
         self.builder.end_block();
         self.index[at] = saved;
         result

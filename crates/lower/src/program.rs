@@ -9,7 +9,7 @@ use crate::row::SortRows;
 use loopwright_graph::{Graph, NodeId, NodeOp};
 use loopwright_kernel::{Access, Builder, FunctionKind, Module, Space, Value};
 use loopwright_looptree::{
-    Allocation, Annotation, LoopTree, Schedule, Storage, TreeRef, allocations, is_given,
+    Allocation, Annotation, Env, LoopTree, Schedule, Storage, TreeRef, allocations, is_given,
 };
 use loopwright_ops::DType;
 use loopwright_symbolic::{Bounds, Expr, Symbol};
@@ -115,6 +115,10 @@ pub(crate) struct Lowering<'a> {
     pub(crate) blocks: FxHashMap<TreeRef, Place>,
     /// The dimension whose elements lie in the lanes of vectors, and how many.
     pub(crate) vector: Option<(loopwright_graph::DimId, u32)>,
+    /// Nodes that more than one node reads.
+    pub(crate) shared: Vec<bool>,
+    /// Elements of such nodes that are computed and visible here.
+    pub(crate) computed: FxHashMap<NodeId, Vec<(Env, Value)>>,
     /// By loop: why its annotation was not carried out, or that it was.
     pub(crate) annotations: FxHashMap<TreeRef, Option<Dropped>>,
 }
@@ -146,6 +150,12 @@ impl<'a> Lowering<'a> {
                 folds.entry(fold.around).or_default().push(node);
             }
         }
+        let mut readers = vec![0u32; scheduled.len()];
+        for node in graph.node_ids() {
+            for input in &graph.node(node).inputs {
+                readers[input.0 as usize] += 1;
+            }
+        }
         Ok(Lowering {
             graph,
             tree,
@@ -166,6 +176,8 @@ impl<'a> Lowering<'a> {
             extent: vec![None; graph.dims().len()],
             blocks: FxHashMap::default(),
             vector: None,
+            shared: readers.iter().map(|readers| *readers > 1).collect(),
+            computed: FxHashMap::default(),
             annotations: FxHashMap::default(),
         })
     }

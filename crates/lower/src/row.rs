@@ -61,7 +61,7 @@ impl<'a> Lowering<'a> {
         let var = self
             .builder
             .begin_for(first, end, step, LoopKind::Serial, name);
-        let result = body(self, var);
+        let result = self.apart(|lowering| body(lowering, var));
         self.builder.end_block();
         result
     }

@@ -22,7 +22,29 @@ impl Lowering<'_> {
             };
             return self.load(&memory, at);
         }
-        self.compute(node, at)
+        if !self.shared[node.0 as usize] {
+            return self.compute(node, at);
+        }
+        // Several readers in one leaf: computed once, or a chain of `x + x` would double at each step.
+        let computed = self.computed.get(&node).into_iter().flatten();
+        if let Some((_, value)) = computed.clone().find(|(found, _)| found == at) {
+            return Ok(*value);
+        }
+        let value = self.compute(node, at)?;
+        self.computed
+            .entry(node)
+            .or_default()
+            .push((at.clone(), value));
+        Ok(value)
+    }
+
+    /// Runs `body` without what was computed before it, and forgets what it computes: for blocks that
+    /// may not run, or run more than once, and for other lanes.
+    pub(crate) fn apart<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::take(&mut self.computed);
+        let result = body(self);
+        self.computed = before;
+        result
     }
 
     /// The element of a node at the given indices, computed from its inputs. Not for nodes that fold
@@ -208,7 +230,7 @@ impl Lowering<'_> {
         let outside = self.widened(outside);
         self.builder.store(slot, zero, outside);
         self.builder.begin_if(condition);
-        let value = inside(self);
+        let value = self.apart(|lowering| inside(lowering));
         if let Ok(value) = value {
             let value = self.widened(value);
             self.builder.store(slot, zero, value);
