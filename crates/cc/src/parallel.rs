@@ -3,7 +3,6 @@
 use loopwright_runtime::ForkJoin;
 use std::ffi::c_void;
 use std::num::NonZero;
-use std::ops::Range;
 use std::sync::Once;
 
 /// A parallel loop's body over a range of its iterations.
@@ -31,7 +30,7 @@ impl Runtime {
     }
 }
 
-/// An environment's address on its way to another thread.
+/// An environment's address, for several threads.
 #[derive(Clone, Copy)]
 struct Environment(*mut c_void);
 
@@ -59,20 +58,21 @@ unsafe extern "C" fn parallel_for(
 ) {
     // SAFETY: `Runtime::new` made the context from a reference that outlives the call.
     let threads = unsafe { *context.cast::<NonZero<usize>>() };
-    // Not above `i64::MAX`, so that bounds of iterations go back without loss.
-    let Ok(iterations) = usize::try_from(count) else {
+    if count <= 0 {
         return;
-    };
+    }
     let environment = Environment(environment);
-    let body = |range: Range<usize>| {
-        // SAFETY: the ranges are disjoint parts of `0..count`, and the loop ends before the caller's
-        // environment does.
-        unsafe { task(environment.address(), range.start as i64, range.end as i64) };
-    };
-    match pool().filter(|_| threads.get() > 1) {
-        Some(pool) => pool.run(iterations, &body),
-        None if iterations > 0 => body(0..iterations),
-        None => (),
+    let pool = pool().filter(|_| threads.get() > 1);
+    match (pool, usize::try_from(count)) {
+        (Some(pool), Ok(iterations)) => pool.run(iterations, &|range| {
+            // Bounds are at most `count`: nothing is lost.
+            let (begin, stop) = (range.start as i64, range.end as i64);
+            // SAFETY: the ranges are disjoint parts of `0..count`, and the loop ends before the
+            // caller's environment does.
+            unsafe { task(environment.address(), begin, stop) };
+        }),
+        // SAFETY: this is the whole range, as the caller allows.
+        _ => unsafe { task(environment.address(), 0, count) },
     }
 }
 

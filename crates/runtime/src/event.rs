@@ -3,8 +3,8 @@
 use crate::error::{Failure, RuntimeError};
 use crate::park::lock;
 use crate::sync::{
-    Arc, AtomicU64, AtomicUsize, Condvar, LOOKS, Mutex, Ordering, Sleeper, fence, notify_all,
-    pause, thread,
+    Arc, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, Sleeper, fence, looks, notify_all,
+    thread,
 };
 use std::fmt;
 use std::sync::OnceLock;
@@ -77,11 +77,8 @@ impl Progress {
 
     /// Waits until so many tasks ended.
     fn wait_for(&self, count: u64) {
-        for look in 0..LOOKS {
-            if self.ended() >= count {
-                return;
-            }
-            pause(look);
+        if looks(Sleeper::EventWaiter, || self.ended() >= count) {
+            return;
         }
         let mut gate = lock(&self.gate);
         self.waiting.fetch_add(1, Ordering::Relaxed);

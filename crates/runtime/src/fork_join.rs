@@ -56,8 +56,10 @@ struct Shared {
     state: AtomicU64,
     /// Written by the caller while the loop is closed and nobody is in it; read by who joined.
     published: UnsafeCell<Option<Loop>>,
-    /// How many pieces were handed out, or more.
+    /// How many pieces were handed out, or more where somebody asked in vain.
     claimed: AtomicUsize,
+    /// Whether there is one; seen by who waited for the others to leave.
+    panicked: AtomicBool,
     /// The first panic of the loop.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// Set when the pool is dropped.
@@ -74,27 +76,40 @@ unsafe impl Sync for Shared {}
 unsafe impl Send for Shared {}
 
 impl Shared {
-    /// Runs pieces until none is left. The first panic is kept for the caller.
-    fn take_part(&self, body: &Body, count: usize, pieces: usize) {
-        loop {
-            // Relaxed: what the pieces work on was published by opening, and is by closing.
-            let piece = self.claimed.fetch_add(1, Ordering::Relaxed);
-            if piece >= pieces {
-                return;
-            }
-            // Not `count * piece / pieces`, which could overflow.
-            let bound = |piece: usize| count / pieces * piece + (count % pieces).min(piece);
+    /// Runs pieces from this one on, as long as there are any. The first panic is kept for the caller.
+    fn take_part(&self, run: Loop, body: &Body, mut piece: usize) {
+        let Loop { count, pieces, .. } = run;
+        // Not `count * piece / pieces`, which could overflow.
+        let bound = |piece: usize| count / pieces * piece + (count % pieces).min(piece);
+        while piece < pieces {
             let range = bound(piece)..bound(piece + 1);
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| body(range))) {
-                let mut first = lock(&self.panic);
-                if first.is_none() {
-                    *first = Some(payload);
-                } else {
-                    // Dropping something unknown could panic once more, outside of any catch.
-                    std::mem::forget(payload);
-                }
+                self.keep(payload);
             }
+            if piece + 1 == pieces {
+                return;
+            }
+            piece = self.claim();
         }
+    }
+
+    /// The next piece, or one that is not there. Relaxed: what the pieces read was published by
+    /// opening, and what they write is by leaving.
+    fn claim(&self) -> usize {
+        self.claimed.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Keeps the first panic.
+    #[cold]
+    fn keep(&self, payload: Box<dyn Any + Send>) {
+        let mut first = lock(&self.panic);
+        if first.is_none() {
+            *first = Some(payload);
+        } else {
+            // Dropping something unknown could panic once more, outside of any catch.
+            std::mem::forget(payload);
+        }
+        self.panicked.store(true, Ordering::Relaxed);
     }
 
     /// The life of a worker.
@@ -119,7 +134,7 @@ impl Shared {
                 if let Some(run) = run {
                     // SAFETY: the caller's body lives until all that joined left.
                     let body = unsafe { &*run.body };
-                    self.take_part(body, run.count, run.pieces);
+                    self.take_part(run, body, self.claim());
                 }
                 self.leave();
             }
@@ -178,6 +193,7 @@ impl ForkJoin {
             state: AtomicU64::new(0),
             published: UnsafeCell::new(None),
             claimed: AtomicUsize::new(0),
+            panicked: AtomicBool::new(false),
             panic: Mutex::new(None),
             stop: AtomicBool::new(false),
             caller: Parker::new(Sleeper::LoopCaller),
@@ -229,18 +245,28 @@ impl ForkJoin {
             return;
         }
         let pieces = count.min(self.threads().get().saturating_mul(PIECES_PER_THREAD));
-        self.open(count, pieces, body);
-        self.shared.take_part(body, count, pieces);
+        let run = self.open(count, pieces, body);
+        self.shared.take_part(run, body, 0);
         self.close();
-        let panic = lock(&self.shared.panic).take();
+        let panic = self.take_panic();
         self.busy.store(false, Ordering::Release);
         if let Some(payload) = panic {
             resume_unwind(payload);
         }
     }
 
-    /// Publishes a loop and wakes as many workers as there are pieces for.
-    fn open(&self, count: usize, pieces: usize, body: &Body) {
+    /// The panic of the loop that was closed, if there was one.
+    fn take_panic(&self) -> Option<Box<dyn Any + Send>> {
+        if !self.shared.panicked.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.shared.panicked.store(false, Ordering::Relaxed);
+        lock(&self.shared.panic).take()
+    }
+
+    /// Publishes a loop, of which the caller has the first piece, and wakes as many workers as there
+    /// are others.
+    fn open(&self, count: usize, pieces: usize, body: &Body) -> Loop {
         let shared = &*self.shared;
         let body = std::ptr::from_ref(body);
         // SAFETY: the two types differ in a lifetime. `run` returns after `close`, and does not unwind
@@ -256,7 +282,7 @@ impl ForkJoin {
             // other callers away.
             unsafe { *published = Some(run) };
         });
-        shared.claimed.store(0, Ordering::Relaxed);
+        shared.claimed.store(1, Ordering::Relaxed);
         let state = shared.state.load(Ordering::Relaxed);
         let opened = (state & !(OPEN | JOINED)).wrapping_add(NEXT_LOOP) | OPEN;
         shared.state.store(opened, Ordering::Release);
@@ -264,6 +290,7 @@ impl ForkJoin {
         for worker in shared.workers.iter().take(pieces - 1) {
             worker.wake_after_fence();
         }
+        run
     }
 
     /// Ends the loop: nobody can join any more, and those who did have left.

@@ -40,9 +40,9 @@
 //! **Waiting.** An idle worker looks for work a short while and then sleeps. Whoever has something for
 //! a sleeper publishes it, puts a fence, and looks whether somebody sleeps; the sleeper says that it
 //! sleeps, puts a fence, and looks once more. One of the two sees the other. This protocol and all that
-//! is built on it is compiled a second time against the primitives of a model checker by
-//! `tests/model.rs` (random schedules) and `tests/weak_memory.rs` (all schedules and all allowed
-//! orders of memory, for the queue); both also show that taking a wake-up away is found.
+//! is built on it is compiled a second time against the primitives of model checkers: by
+//! `tests/model.rs` for thousands of random schedules, by `tests/weak_memory.rs` for every schedule with
+//! few preemptions and every order of memory. Both also show that taking a wake-up away is found.
 //!
 //! **Cost.** Pushing, recording, waiting and running a loop allocate nothing. ([`Job`] is a boxed
 //! closure; a [`Task`] type of one's own need not be.)

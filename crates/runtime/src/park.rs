@@ -1,8 +1,6 @@
 //! A thread's place to sleep in until another has something for it.
 
-use crate::sync::{
-    AtomicBool, LOOKS, Mutex, MutexGuard, Ordering, Sleeper, fence, pause, thread, unpark,
-};
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, Sleeper, fence, looks, thread, unpark};
 
 /// Where one thread at a time sleeps.
 pub(crate) struct Parker {
@@ -24,16 +22,14 @@ impl Parker {
     ///
     /// Whoever makes it true calls [`wake`](Parker::wake) afterwards.
     pub(crate) fn wait_until(&self, ready: impl Fn() -> bool) {
-        for look in 0..LOOKS {
-            if ready() {
-                return;
-            }
-            pause(look);
+        if looks(self.sleeper, &ready) {
+            return;
         }
         *lock(&self.thread) = Some(thread::current());
         loop {
-            // Released, so that who reads it finds the thread's handle too.
-            self.asleep.store(true, Ordering::Release);
+            // Released, so that who reads it finds the thread's handle too; an exchange, so that it
+            // comes after the exchange of one who came too late to wake the last time.
+            self.asleep.swap(true, Ordering::AcqRel);
             // With the fence in `wake`: either `ready` sees what was published, or the one who
             // published it sees `asleep`.
             fence(Ordering::SeqCst);

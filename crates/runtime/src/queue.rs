@@ -154,8 +154,8 @@ impl<T> Producer<T> {
             return Err(item);
         }
         ring.slot(self.tail).with_mut(|slot| {
-            // SAFETY: `head` is less than all slots behind `tail`, so the consumer is done with this
-            // one, which the acquiring load of `head` ordered before; there is one producer.
+            // SAFETY: fewer items than slots lie between `head` and `tail`, so the consumer is done with
+            // this slot, which the acquiring load of `head` ordered before; there is one producer.
             unsafe { (*slot).write(item) };
         });
         self.tail = self.tail.wrapping_add(1);

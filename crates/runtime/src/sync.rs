@@ -7,22 +7,7 @@ pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering,
 pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 pub(crate) use std::thread;
 
-/// How often a waiter looks before it sleeps. With [`pause`], some microseconds where the core is not
-/// wanted by others: about what a sleep and a wake-up cost.
-pub(crate) const LOOKS: u32 = 128;
-
-/// Passes the time between two looks.
-pub(crate) fn pause(look: u32) {
-    // The last looks let others run: they may be what is waited for, on a machine with fewer cores
-    // than threads.
-    if look < LOOKS - 8 {
-        std::hint::spin_loop();
-    } else {
-        thread::yield_now();
-    }
-}
-
-/// Who is woken. Only a model looks at it, to take away the wake-ups of one kind.
+/// Who waits: how long it looks before it sleeps, and, in a model, whose wake-ups are taken away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sleeper {
     /// The consumer of a queue, waiting for an item.
@@ -35,6 +20,30 @@ pub(crate) enum Sleeper {
     LoopWorker,
     /// Who started a loop, waiting for its end.
     LoopCaller,
+}
+
+/// Looks for a short while, and says whether it became ready.
+pub(crate) fn looks(sleeper: Sleeper, ready: impl Fn() -> bool) -> bool {
+    // Some microseconds: about what a sleep and a wake-up cost.
+    for _ in 0..100 {
+        if ready() {
+            return true;
+        }
+        std::hint::spin_loop();
+    }
+    // Then others may have the core, on a machine with fewer cores than threads. Loops come in rows,
+    // and a worker that sleeps between them is woken too late for each: it looks longer.
+    let turns = match sleeper {
+        Sleeper::LoopWorker => 100,
+        Sleeper::Consumer | Sleeper::Producer | Sleeper::EventWaiter | Sleeper::LoopCaller => 10,
+    };
+    for _ in 0..turns {
+        if ready() {
+            return true;
+        }
+        thread::yield_now();
+    }
+    false
 }
 
 /// Wakes a thread that parks.

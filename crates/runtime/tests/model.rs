@@ -26,11 +26,6 @@ mod sync {
     pub(crate) use shuttle::sync::{Arc, Condvar, Mutex, MutexGuard};
     pub(crate) use shuttle::thread;
 
-    /// Every look is a step; sleeping at once is where the protocol is.
-    pub(crate) const LOOKS: u32 = 0;
-
-    pub(crate) fn pause(_look: u32) {}
-
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) enum Sleeper {
         Consumer,
@@ -38,6 +33,11 @@ mod sync {
         EventWaiter,
         LoopWorker,
         LoopCaller,
+    }
+
+    /// Every look is a step; sleeping at once is where the protocol is.
+    pub(crate) fn looks(_sleeper: Sleeper, _ready: impl Fn() -> bool) -> bool {
+        false
     }
 
     thread_local! {

@@ -1,8 +1,16 @@
-//! The queue and its park protocol once more, on the primitives of loom, which tries every schedule with
+//! The queue, events and parallel loops once more, on the primitives of loom, which tries every schedule with
 //! up to so many preemptions and, for each, every order that the memory model allows.
 
 #![allow(dead_code, reason = "the model uses a part of the crate")]
 
+#[path = "../src/affinity.rs"]
+mod affinity;
+#[path = "../src/error.rs"]
+mod error;
+#[path = "../src/event.rs"]
+mod event;
+#[path = "../src/fork_join.rs"]
+mod fork_join;
 #[path = "../src/park.rs"]
 mod park;
 #[path = "../src/queue.rs"]
@@ -11,20 +19,18 @@ mod queue;
 /// What `src/sync.rs` is for threads of the system.
 mod sync {
     pub(crate) use loom::cell::UnsafeCell;
-    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-    pub(crate) use loom::sync::{Arc, Mutex, MutexGuard};
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+    pub(crate) use loom::sync::{Arc, Condvar, Mutex, MutexGuard};
     pub(crate) use loom::thread;
     use std::cell::Cell;
-
-    /// Every look is a step; sleeping at once is where the protocol is.
-    pub(crate) const LOOKS: u32 = 0;
-
-    pub(crate) fn pause(_look: u32) {}
 
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) enum Sleeper {
         Consumer,
         Producer,
+        EventWaiter,
+        LoopWorker,
+        LoopCaller,
     }
 
     /// What is taken away.
@@ -32,6 +38,11 @@ mod sync {
     pub(crate) enum Mutation {
         WakeUp(Sleeper),
         Fences,
+    }
+
+    /// Every look is a step; sleeping at once is where the protocol is.
+    pub(crate) fn looks(_sleeper: Sleeper, _ready: impl Fn() -> bool) -> bool {
+        false
     }
 
     thread_local! {
@@ -45,6 +56,12 @@ mod sync {
         }
     }
 
+    pub(crate) fn notify_all(condition: &Condvar, sleeper: Sleeper) {
+        if LOST.get() != Some(Mutation::WakeUp(sleeper)) {
+            condition.notify_all();
+        }
+    }
+
     pub(crate) fn fence(ordering: Ordering) {
         if LOST.get() != Some(Mutation::Fences) {
             loom::sync::atomic::fence(ordering);
@@ -52,52 +69,138 @@ mod sync {
     }
 }
 
+use event::{Event, Progress};
+use fork_join::{ForkJoin, Pinning};
 use std::mem::ManuallyDrop;
 use std::num::NonZero;
-use sync::{LOST, Mutation, Sleeper, thread};
+use sync::{Arc, LOST, Mutation, Sleeper, thread};
+
+/// Runs a scenario under every schedule with so many preemptions.
+fn check(preemptions: usize, scenario: fn()) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(preemptions);
+    model.check(scenario);
+}
 
 /// One slot and two items: both sides sleep in some schedules.
-fn check() {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(|| {
-        let (producer, consumer) = queue::bounded(NonZero::<usize>::MIN);
-        // Where the model finds a deadlock it unwinds, and must not be called by destructors then.
-        let mut producer = ManuallyDrop::new(producer);
-        let mut consumer = ManuallyDrop::new(consumer);
-        let consuming = thread::spawn(move || {
-            assert_eq!(consumer.pop(), Some(1));
-            assert_eq!(consumer.pop(), Some(2));
-            assert_eq!(consumer.pop(), None);
-            drop(ManuallyDrop::into_inner(consumer));
-        });
-        producer.push(1).expect("the consumer is there");
-        producer.push(2).expect("the consumer is there");
-        drop(ManuallyDrop::into_inner(producer));
-        consuming.join().expect("no panic");
+fn items_arrive_in_order() {
+    let (producer, consumer) = queue::bounded(NonZero::<usize>::MIN);
+    // Where the model finds a deadlock it unwinds, and must not be called by destructors then.
+    let mut producer = ManuallyDrop::new(producer);
+    let mut consumer = ManuallyDrop::new(consumer);
+    let consuming = thread::spawn(move || {
+        assert_eq!(consumer.pop(), Some(1));
+        assert_eq!(consumer.pop(), Some(2));
+        assert_eq!(consumer.pop(), None);
+        drop(ManuallyDrop::into_inner(consumer));
     });
+    producer.push(1).expect("the consumer is there");
+    producer.push(2).expect("the consumer is there");
+    drop(ManuallyDrop::into_inner(producer));
+    consuming.join().expect("no panic");
+}
+
+/// A worker that ends two tasks, and who waits for the first and for both.
+fn waiters_see_what_tasks_wrote() {
+    let progress = Arc::new(Progress::new("q".into()));
+    let written = Arc::new(loom::cell::UnsafeCell::new(0));
+    let (workers, writes) = (Arc::clone(&progress), Arc::clone(&written));
+    let working = thread::spawn(move || {
+        workers.end_one();
+        writes.with_mut(|value| {
+            // SAFETY: nobody reads before the second task ended; the model would find who does.
+            unsafe { *value = 7 };
+        });
+        workers.end_one();
+    });
+    Event::new(Arc::clone(&progress), 1)
+        .wait()
+        .expect("no failure");
+    Event::new(progress, 2).wait().expect("no failure");
+    written.with(|value| {
+        // SAFETY: the write was before the end of the task that was waited for.
+        assert_eq!(unsafe { *value }, 7);
+    });
+    working.join().expect("no panic");
+}
+
+/// Two loops on two threads, the second of which reads what the first wrote.
+fn loops_see_what_loops_wrote() {
+    let pool = ForkJoin::new(NonZero::new(2).expect("not zero"), Pinning::Free);
+    let pool = ManuallyDrop::new(pool.expect("a thread"));
+    let values = [(); 2].map(|()| sync::UnsafeCell::new(0));
+    let values = Shared(&values);
+    for round in 0..2 {
+        pool.run(2, &|range| {
+            for index in range {
+                // In the second round the other one's, which some thread wrote in the first.
+                values.cell((index + round) % 2).with_mut(|value| {
+                    // SAFETY: one iteration of a loop has one value; the model would find a race.
+                    unsafe { *value += 1 };
+                });
+            }
+        });
+    }
+    for value in values.0 {
+        // SAFETY: the loops ended; the model would find a race.
+        value.with(|value| assert_eq!(unsafe { *value }, 2));
+    }
+    drop(ManuallyDrop::into_inner(pool));
+}
+
+/// Cells that several threads use, under the eyes of the model.
+struct Shared<'cells>(&'cells [sync::UnsafeCell<i32>; 2]);
+
+// SAFETY: loom runs its threads one at a time on one thread of the system, and finds accesses that are
+// not ordered.
+unsafe impl Sync for Shared<'_> {}
+
+impl Shared<'_> {
+    /// A cell; a method, so that closures capture the whole.
+    fn cell(&self, index: usize) -> &sync::UnsafeCell<i32> {
+        &self.0[index]
+    }
 }
 
 #[test]
 fn the_queue_holds_in_every_order_of_memory() {
-    check();
+    check(5, items_arrive_in_order);
+}
+
+#[test]
+fn events_hold_in_every_order_of_memory() {
+    check(5, waiters_see_what_tasks_wrote);
+}
+
+#[test]
+fn loops_hold_in_every_order_of_memory() {
+    check(3, loops_see_what_loops_wrote);
 }
 
 #[test]
 fn a_removed_wake_up_or_fence_is_caught() {
-    for lost in [
-        Mutation::WakeUp(Sleeper::Consumer),
-        Mutation::WakeUp(Sleeper::Producer),
-        Mutation::Fences,
-    ] {
+    let mutations: [(Mutation, fn()); 5] = [
+        (Mutation::WakeUp(Sleeper::Consumer), items_arrive_in_order),
+        (Mutation::WakeUp(Sleeper::Producer), items_arrive_in_order),
+        (Mutation::Fences, items_arrive_in_order),
+        (
+            Mutation::WakeUp(Sleeper::EventWaiter),
+            waiters_see_what_tasks_wrote,
+        ),
+        (Mutation::Fences, waiters_see_what_tasks_wrote),
+    ];
+    for (lost, scenario) in mutations {
         let outcome = std::thread::spawn(move || {
             LOST.set(Some(lost));
-            check();
+            check(3, scenario);
         });
-        let payload = outcome.join().expect_err("a deadlock");
-        let said = payload
-            .downcast_ref::<String>()
-            .map_or("a panic without a message", String::as_str);
+        let said = match outcome.join() {
+            Ok(()) => "no schedule failed".to_owned(),
+            Err(payload) => match payload.downcast::<String>() {
+                Ok(message) => *message,
+                Err(_) => "a panic without a message".to_owned(),
+            },
+        };
         assert!(
             said.contains("deadlock"),
             "without {lost:?} a deadlock was expected, and it is: {said}"
