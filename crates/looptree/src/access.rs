@@ -3,6 +3,7 @@
 use crate::schedule::{is_given, loop_dims};
 use loopwright_graph::{DimId, Graph, NodeId, NodeOp, SymbolInfo};
 use loopwright_symbolic::{Error, Expr, Range, Symbol, affine, differentiate};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// One read of memory by a step.
@@ -145,12 +146,33 @@ impl FromIterator<(DimId, Expr)> for Env {
     }
 }
 
-/// All reads of a step. `scheduled` says which nodes are steps of their own.
+/// All reads of a step, each place once. `scheduled` says which nodes are steps of their own.
 pub fn accesses(
     graph: &Graph,
     step: NodeId,
     scheduled: &dyn Fn(NodeId) -> bool,
 ) -> Result<Vec<Access>, Error> {
+    let mut found = Vec::new();
+    walk(graph, step, scheduled, &mut |visit| {
+        if let Visit::Read(node, env, guarded) = visit {
+            let dims = graph.node(node).dims.iter();
+            found.push(Access {
+                node,
+                index: dims.map(|dim| env.get(dim).cloned()).collect(),
+                guarded,
+            });
+        }
+    })?;
+    Ok(found)
+}
+
+/// Visits what a step computes inline and what it reads.
+pub(crate) fn walk(
+    graph: &Graph,
+    step: NodeId,
+    scheduled: &dyn Fn(NodeId) -> bool,
+    visit: &mut dyn FnMut(Visit<'_>),
+) -> Result<(), Error> {
     let mut env = Env::default();
     let parts = graph.node(step);
     for dim in parts.dims.iter().chain(loop_dims(graph, step).iter()) {
@@ -167,7 +189,6 @@ pub fn accesses(
         let index = last.sub(&Expr::symbol(graph.dim(over).index))?;
         env.insert(over, index);
     }
-    let mut found = Vec::new();
     if let NodeOp::Scatter { .. } = parts.op {
         // The base is copied as a whole; index and updates run over the updates' dimensions.
         for input in &parts.inputs[1..] {
@@ -176,10 +197,58 @@ pub fn accesses(
             }
         }
     }
-    for input in inputs_env(graph, step, &env)? {
-        collect(graph, input.0, &input.1, false, scheduled, &mut found)?;
+    let mut walk = Walk {
+        graph,
+        scheduled,
+        seen: FxHashMap::default(),
+        visit,
+    };
+    for (input, inner) in inputs_env(graph, step, &env)? {
+        walk.node(input, &inner, false)?;
     }
-    Ok(found)
+    Ok(())
+}
+
+/// A walk over what a step computes inline, down to what it reads from memory.
+struct Walk<'a> {
+    graph: &'a Graph,
+    scheduled: &'a dyn Fn(NodeId) -> bool,
+    /// Where each node was visited: a node that several others read at the same place is visited once,
+    /// or a chain of `x + x` would double at each step.
+    seen: FxHashMap<NodeId, Vec<(Env, bool)>>,
+    visit: &'a mut dyn FnMut(Visit<'_>),
+}
+
+/// What a walk comes by.
+pub(crate) enum Visit<'a> {
+    /// Memory that is read, where, and whether only under a condition.
+    Read(NodeId, &'a Env, bool),
+    /// A node that is computed here.
+    Inline(NodeId),
+}
+
+impl Walk<'_> {
+    fn node(&mut self, node: NodeId, env: &Env, guarded: bool) -> Result<(), Error> {
+        let seen = self.seen.entry(node).or_default();
+        if seen
+            .iter()
+            .any(|(at, under)| at == env && *under == guarded)
+        {
+            return Ok(());
+        }
+        seen.push((env.clone(), guarded));
+        let parts = self.graph.node(node);
+        if is_given(self.graph, node) || (self.scheduled)(node) {
+            (self.visit)(Visit::Read(node, env, guarded));
+            return Ok(());
+        }
+        (self.visit)(Visit::Inline(node));
+        let guarded = guarded || matches!(&parts.op, NodeOp::View(view) if view.outside.is_some());
+        for (input, inner) in inputs_env(self.graph, node, env)? {
+            self.node(input, &inner, guarded)?;
+        }
+        Ok(())
+    }
 }
 
 /// The inputs of a node, each with the indices at which it is read for one element of the node.
@@ -235,29 +304,4 @@ pub fn substitute(graph: &Graph, expr: &Expr, dims: &[DimId], env: &Env) -> Resu
         let dim = dims.iter().find(|dim| graph.dim(**dim).index == symbol)?;
         env.get(dim).cloned()
     })
-}
-
-fn collect(
-    graph: &Graph,
-    node: NodeId,
-    env: &Env,
-    guarded: bool,
-    scheduled: &dyn Fn(NodeId) -> bool,
-    found: &mut Vec<Access>,
-) -> Result<(), Error> {
-    let parts = graph.node(node);
-    if is_given(graph, node) || scheduled(node) {
-        let index = parts.dims.iter().map(|dim| env.get(dim).cloned()).collect();
-        found.push(Access {
-            node,
-            index,
-            guarded,
-        });
-        return Ok(());
-    }
-    let guarded = guarded || matches!(&parts.op, NodeOp::View(view) if view.outside.is_some());
-    for (input, inner) in inputs_env(graph, node, env)? {
-        collect(graph, input, &inner, guarded, scheduled, found)?;
-    }
-    Ok(())
 }

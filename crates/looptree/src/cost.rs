@@ -1,6 +1,6 @@
 //! What a program costs: arithmetic and traffic, over its sizes.
 
-use crate::access::accesses;
+use crate::access::{Visit, accesses, walk};
 use crate::allocation::{Allocation, Storage};
 use crate::error::ScheduleError;
 use crate::schedule::{Schedule, is_given, loop_dims};
@@ -34,7 +34,12 @@ pub fn costs(
         is_given(graph, node) || storage.is_some_and(|storage| storage != Storage::Private)
     };
     let cost_of = |node: NodeId| -> Result<StepCost, Error> {
-        let per_element = i64::from(step_flops(graph, node, &scheduled));
+        let mut per_element = i64::from(node_flops(graph, node));
+        walk(graph, node, &scheduled, &mut |visit| {
+            if let Visit::Inline(inlined) = visit {
+                per_element = per_element.saturating_add(node_flops(graph, inlined).into());
+            }
+        })?;
         let flops =
             count(graph, &iteration_dims(graph, node))?.mul(&Expr::constant(per_element))?;
         let mut seen = FxHashSet::default();
@@ -93,10 +98,9 @@ fn iteration_dims(graph: &Graph, node: NodeId) -> Vec<DimId> {
     }
 }
 
-/// Operations for one innermost element of a step, with everything inlined into it.
-fn step_flops(graph: &Graph, node: NodeId, scheduled: &dyn Fn(NodeId) -> bool) -> u32 {
-    let parts = graph.node(node);
-    let own = match &parts.op {
+/// Operations for one innermost element of a node, without its inputs'.
+fn node_flops(graph: &Graph, node: NodeId) -> u32 {
+    match &graph.node(node).op {
         NodeOp::Map(op) => op.info().flops,
         NodeOp::Reduce { op, .. } | NodeOp::Scan { op, .. } => op.combine().info().flops,
         NodeOp::Scatter { combine, .. } => combine.map_or(0, |op| op.combine().info().flops),
@@ -112,12 +116,7 @@ fn step_flops(graph: &Graph, node: NodeId, scheduled: &dyn Fn(NodeId) -> bool) -
         | NodeOp::Gather { .. }
         | NodeOp::Sort { .. }
         | NodeOp::ArgSort { .. } => 0,
-    };
-    let inputs = parts.inputs.iter();
-    let inlined = inputs.filter(|input| !is_given(graph, **input) && !scheduled(**input));
-    inlined.fold(own, |sum, input| {
-        sum.saturating_add(step_flops(graph, *input, scheduled))
-    })
+    }
 }
 
 fn count(graph: &Graph, dims: &[DimId]) -> Result<Expr, Error> {

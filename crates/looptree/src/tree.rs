@@ -4,7 +4,7 @@ use crate::access::{Access, accesses};
 use crate::error::ScheduleError;
 use crate::schedule::{Annotation, LoopSpec, Schedule, can_inline, carries, is_given, loop_dims};
 use loopwright_graph::{DimId, Graph, NodeId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// A place in a tree.
@@ -294,26 +294,28 @@ fn check(graph: &Graph, schedule: &Schedule) -> Result<(), ScheduleError> {
         }
     }
     for step in &schedule.steps {
+        let mut inlined = FxHashSet::default();
         for input in &graph.node(step.node).inputs {
-            require(graph, *input, &position, position[&step.node], step.node)?;
+            require(graph, *input, &position, step.node, &mut inlined)?;
         }
     }
     Ok(())
 }
 
-/// Checks that everything `node` needs is computed before place `before`.
+/// Checks that everything `node` needs is computed before the step that reads it; `inlined` are nodes
+/// that have been looked at.
 fn require(
     graph: &Graph,
     node: NodeId,
     position: &FxHashMap<NodeId, usize>,
-    before: usize,
     reader: NodeId,
+    inlined: &mut FxHashSet<NodeId>,
 ) -> Result<(), ScheduleError> {
     if is_given(graph, node) {
         return Ok(());
     }
     if let Some(at) = position.get(&node) {
-        return if *at < before {
+        return if *at < position[&reader] {
             Ok(())
         } else {
             Err(ScheduleError::TooLate {
@@ -328,8 +330,10 @@ fn require(
             why: "it cannot be computed where it is read",
         });
     }
-    for input in &graph.node(node).inputs {
-        require(graph, *input, position, before, reader)?;
+    if inlined.insert(node) {
+        for input in &graph.node(node).inputs {
+            require(graph, *input, position, reader, inlined)?;
+        }
     }
     Ok(())
 }
@@ -343,8 +347,7 @@ pub(crate) struct Reads {
 
 impl Reads {
     pub(crate) fn new(graph: &Graph, schedule: &Schedule) -> Result<Reads, ScheduleError> {
-        let scheduled: rustc_hash::FxHashSet<NodeId> =
-            schedule.steps.iter().map(|step| step.node).collect();
+        let scheduled: FxHashSet<NodeId> = schedule.steps.iter().map(|step| step.node).collect();
         let mut by_step = FxHashMap::default();
         for step in &schedule.steps {
             let reads = accesses(graph, step.node, &|node| scheduled.contains(&node))

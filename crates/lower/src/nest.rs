@@ -118,6 +118,11 @@ impl<'a> Lowering<'a> {
 
     /// Remembers whether a loop's annotation is carried out for these rounds, or why it is not.
     fn note_annotation(&mut self, place: TreeRef, spec: LoopSpec, covered: Extent) {
+        // Rounds that carry it out count more than a tail that does not.
+        let carried_out = matches!(self.annotations.get(&place), Some(None));
+        if spec.annotation == Annotation::Serial || carried_out {
+            return;
+        }
         let rounds = match covered {
             Extent::Const(count) => Some(count / spec.step),
             Extent::Dynamic(_) => None,
@@ -139,13 +144,7 @@ impl<'a> Lowering<'a> {
             (Annotation::Parallel, _) if self.has_rows(place) => Some(Dropped::Rows),
             (Annotation::Parallel, _) => None,
         };
-        // Rounds that carry it out count more than a tail that does not.
-        match (self.annotations.get(&place), dropped) {
-            (Some(None), _) => {}
-            _ => {
-                self.annotations.insert(place, dropped);
-            }
-        }
+        self.annotations.insert(place, dropped);
     }
 
     fn size_extent(&mut self, dim: DimId) -> Result<Extent, LowerError> {
