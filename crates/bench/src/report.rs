@@ -31,11 +31,10 @@ impl Row {
         goal: Option<f64>,
     ) -> Row {
         let smaller_wins = unit == "ms";
-        let best =
-            peers
-                .values()
-                .copied()
-                .reduce(|a, b| if smaller_wins { a.min(b) } else { a.max(b) });
+        let best = peers
+            .values()
+            .copied()
+            .reduce(|a, b| if smaller_wins { a.min(b) } else { a.max(b) });
         let ratio = best.map(|best| {
             if smaller_wins {
                 best / ours

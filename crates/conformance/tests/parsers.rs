@@ -7,7 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Mutations of each form: a million in all, or as many as `LOOPWRIGHT_MUTATIONS` asks for.
 fn mutations() -> u64 {
     let asked = std::env::var("LOOPWRIGHT_MUTATIONS").ok();
-    asked.and_then(|text| text.parse().ok()).unwrap_or(1_000_000) / Form::ALL.len() as u64
+    asked
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1_000_000)
+        / Form::ALL.len() as u64
 }
 
 fn assert_polite(form: Form, seed: u64) {
