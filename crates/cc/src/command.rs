@@ -14,10 +14,11 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Flags that hold for every module. None of them lets the compiler change a value: `-fwrapv` and
-/// `-fno-strict-aliasing` define what C leaves open; `-fno-math-errno` and `-fno-trapping-math` only
-/// give up `errno` and the floating-point flags, which nothing reads. `-fno-tree-slp-vectorize` is there
-/// because GCC 12 makes -1 of comparisons it gathers into the lanes of a vector; loops, also those over
-/// lanes, are vectorised all the same.
+/// `-fno-strict-aliasing` define what C leaves open; `-fno-math-errno` only gives up `errno`, which
+/// nothing reads. `-fno-trapping-math` is not among them: with it GCC 12 makes `trunc(x)` of
+/// `(float)(int)x`, which is -0 where the integer was 0. `-fno-tree-slp-vectorize` is there because
+/// GCC 12 makes -1 of comparisons it gathers into the lanes of a vector; loops, also those over lanes,
+/// are vectorised all the same.
 const FLAGS: &[&str] = &[
     "-std=c11",
     "-fPIC",
@@ -25,7 +26,6 @@ const FLAGS: &[&str] = &[
     "-fwrapv",
     "-fno-strict-aliasing",
     "-fno-math-errno",
-    "-fno-trapping-math",
     "-fno-tree-slp-vectorize",
     "-w",
 ];

@@ -1,0 +1,59 @@
+//! The smallest programs that once went wrong.
+
+use loopwright::backend::{CompileOptions, Compiler, backends};
+use loopwright::graph::{Array, evaluate, parse};
+use loopwright::ops::{DType, Scalar, same_value};
+use loopwright::text::Source;
+
+/// Runs a program with one input, `x`, on every backend, strictly and not.
+fn agrees_with_the_reference(program: &str, x: &[Scalar]) {
+    let source = Source::new("test.lw", format!("loopwright program 1\n{program}\n"));
+    let graph = parse(&source).unwrap_or_else(|error| panic!("{}", error.render(&source)));
+    let binding = graph.bind(&[]).unwrap();
+    let array = Array::from_scalars(x[0].dtype(), &[x.len()], x).unwrap();
+    let inputs = [(graph.find("x").unwrap(), array.clone())];
+    let expected = evaluate(&graph, &binding, &inputs).unwrap();
+    for backend in backends() {
+        if let Err(why) = backend.availability() {
+            assert!(std::env::var("CI").is_err(), "{}: {why}", backend.name());
+            eprintln!("SKIP: {}: {why}", backend.name());
+            continue;
+        }
+        for strict in [true, false] {
+            let options = CompileOptions {
+                strict,
+                cache: None,
+            };
+            let program = Compiler::new(backend.clone(), options)
+                .compile(&graph, None)
+                .unwrap();
+            let mut bound = program.bind(&[]).unwrap();
+            bound.give("x", array.clone()).unwrap();
+            bound.run().unwrap();
+            for (name, expected) in &expected {
+                let got = bound.array(name).unwrap();
+                for (at, (got, want)) in got.iter().zip(expected.iter()).enumerate() {
+                    assert!(
+                        same_value(got, want),
+                        "{name}[{at}] on {}: {got} instead of {want}",
+                        backend.name()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_integer_is_never_minus_zero() {
+    let values: Vec<Scalar> = [-0.0, 0.0, -0.4, 0.4, -1.5, 2.5]
+        .iter()
+        .map(|value| Scalar::from_f64(DType::F32, *value))
+        .collect();
+    for ints in ["i8", "i16", "i32", "i64"] {
+        let program = format!(
+            "input x: f32[i=6]\nwhole = {ints}(x)\noutput a = f32(whole)\noutput b = f8e4m3(whole)\noutput c = f64(whole)"
+        );
+        agrees_with_the_reference(&program, &values);
+    }
+}
