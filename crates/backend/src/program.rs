@@ -110,11 +110,16 @@ impl Stages {
         target: &Target,
         pipeline: &Pipeline,
     ) -> Result<Stages, ProgramError> {
-        let graph = graph.clone().with_stores();
-        let schedule = match schedule {
-            Some(schedule) => schedule.clone(),
-            None => default_schedule(&graph, target)?,
-        };
+        let (graph, schedule) = scheduled(graph, schedule, target)?;
+        Stages::lowered(graph, schedule, pipeline)
+    }
+
+    /// The same from a graph whose results are stores, and its schedule.
+    fn lowered(
+        graph: Graph,
+        schedule: Schedule,
+        pipeline: &Pipeline,
+    ) -> Result<Stages, ProgramError> {
         let lowered = lower(&graph, &schedule, KERNEL)?;
         validate(&lowered.module, "lowering")?;
         let mut module = lowered.module.clone();
@@ -127,6 +132,20 @@ impl Stages {
             module,
         })
     }
+}
+
+/// The graph with its results as stores, and the schedule given or made for it.
+fn scheduled(
+    graph: &Graph,
+    schedule: Option<&Schedule>,
+    target: &Target,
+) -> Result<(Graph, Schedule), ProgramError> {
+    let graph = graph.clone().with_stores();
+    let schedule = match schedule {
+        Some(schedule) => schedule.clone(),
+        None => default_schedule(&graph, target)?,
+    };
+    Ok((graph, schedule))
 }
 
 fn validate(module: &Module, stage: &str) -> Result<(), ProgramError> {
@@ -184,12 +203,7 @@ impl Compiler {
         graph: &Graph,
         schedule: Option<&Schedule>,
     ) -> Result<Arc<Program>, ProgramError> {
-        let target = self.backend.target();
-        let graph = graph.clone().with_stores();
-        let schedule = match schedule {
-            Some(schedule) => schedule.clone(),
-            None => default_schedule(&graph, &target)?,
-        };
+        let (graph, schedule) = scheduled(graph, schedule, &self.backend.target())?;
         let key = self.key(&graph, &schedule);
         let lock = |programs: &Mutex<FxHashMap<_, Arc<Program>>>| {
             let programs = programs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -198,7 +212,7 @@ impl Compiler {
         if let Some(program) = lock(&self.programs) {
             return Ok(program);
         }
-        let stages = Stages::new(&graph, Some(&schedule), &target, &self.pipeline)?;
+        let stages = Stages::lowered(graph, schedule, &self.pipeline)?;
         let executable = self.backend.compile(&stages.module, &self.options)?;
         self.compiled.fetch_add(1, Ordering::Relaxed);
         let program = Arc::new(Program::new(stages, executable));
