@@ -1,6 +1,6 @@
 //! What compiled kernels call back: the table of the C struct `lw_runtime`.
 
-use loopwright_runtime::ForkJoin;
+use loopwright_threads::ForkJoin;
 use std::ffi::c_void;
 use std::num::NonZero;
 use std::sync::Once;

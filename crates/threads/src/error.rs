@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Why something could not be done. Cheap to clone: one failure has many waiters.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum RuntimeError {
+pub enum ThreadsError {
     /// A task failed before what was asked for, on the same queue.
     #[error(transparent)]
     Poisoned(#[from] Arc<Failure>),

@@ -1,6 +1,6 @@
 //! Parallel loops on threads of the system.
 
-use loopwright_runtime::{ForkJoin, Pinning};
+use loopwright_threads::{ForkJoin, Pinning};
 use std::collections::HashSet;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,6 +1,6 @@
 //! The fork-join pool of the process.
 
-use crate::error::RuntimeError;
+use crate::error::ThreadsError;
 use crate::fork_join::{ForkJoin, Pinning};
 use std::ffi::OsStr;
 use std::num::NonZero;
@@ -15,20 +15,20 @@ impl ForkJoin {
     /// kind would pin theirs to the same cores.
     ///
     /// # Errors
-    /// [`RuntimeError::Threads`] where `LOOPWRIGHT_THREADS` is no number of threads,
-    /// [`RuntimeError::Thread`] where a thread cannot be had; then the same error at every use.
-    pub fn global() -> Result<&'static ForkJoin, RuntimeError> {
-        static GLOBAL: OnceLock<Result<ForkJoin, RuntimeError>> = OnceLock::new();
+    /// [`ThreadsError::Threads`] where `LOOPWRIGHT_THREADS` is no number of threads,
+    /// [`ThreadsError::Thread`] where a thread cannot be had; then the same error at every use.
+    pub fn global() -> Result<&'static ForkJoin, ThreadsError> {
+        static GLOBAL: OnceLock<Result<ForkJoin, ThreadsError>> = OnceLock::new();
         let pool = GLOBAL.get_or_init(|| {
             let threads = threads(std::env::var_os("LOOPWRIGHT_THREADS").as_deref())?;
             ForkJoin::new(threads, Pinning::Free)
         });
-        pool.as_ref().map_err(RuntimeError::clone)
+        pool.as_ref().map_err(ThreadsError::clone)
     }
 }
 
 /// How many threads the pool has, given the environment's wish.
-fn threads(wish: Option<&OsStr>) -> Result<NonZero<usize>, RuntimeError> {
+fn threads(wish: Option<&OsStr>) -> Result<NonZero<usize>, ThreadsError> {
     let Some(wish) = wish else {
         // Where the system does not say, one is right everywhere.
         return Ok(std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN));
@@ -36,7 +36,7 @@ fn threads(wish: Option<&OsStr>) -> Result<NonZero<usize>, RuntimeError> {
     wish.to_str()
         .and_then(|wish| wish.trim().parse::<NonZero<usize>>().ok())
         .filter(|threads| threads.get() <= MOST_THREADS)
-        .ok_or_else(|| RuntimeError::Threads {
+        .ok_or_else(|| ThreadsError::Threads {
             value: wish.to_string_lossy().into_owned(),
             most: MOST_THREADS,
         })

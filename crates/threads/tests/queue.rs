@@ -1,6 +1,6 @@
 //! The queue of items on threads of the system.
 
-use loopwright_runtime::queue::bounded;
+use loopwright_threads::queue::bounded;
 use std::num::NonZero;
 use std::sync::Arc;
 

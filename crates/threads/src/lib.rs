@@ -7,7 +7,7 @@
 //! ran. Kernels run their parallel loops on the one that the process has, [`ForkJoin::global`].
 //!
 //! ```
-//! use loopwright_runtime::{ForkJoin, Job, TaskQueue};
+//! use loopwright_threads::{ForkJoin, Job, TaskQueue};
 //! use std::num::NonZero;
 //! use std::sync::Arc;
 //! use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +30,7 @@
 //! let error = queue.wait().expect_err("the task failed");
 //! assert_eq!(error.to_string(), "queue `cpu:0`: task `fail` failed: out of luck");
 //! assert!(summed.wait().is_ok(), "what ended before the failure stays right");
-//! # Ok::<(), loopwright_runtime::RuntimeError>(())
+//! # Ok::<(), loopwright_threads::ThreadsError>(())
 //! ```
 //!
 //! **Failure.** A task that returns an error or panics poisons its queue: what is behind it is dropped
@@ -56,10 +56,10 @@ mod fork_join;
 mod global;
 mod park;
 pub mod queue;
-mod stream;
 mod sync;
+mod task_queue;
 
-pub use error::{Cause, Failure, RuntimeError};
+pub use error::{Cause, Failure, ThreadsError};
 pub use event::Event;
 pub use fork_join::{ForkJoin, Pinning};
-pub use stream::{Job, Task, TaskQueue};
+pub use task_queue::{Job, Task, TaskQueue};

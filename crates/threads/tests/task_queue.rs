@@ -1,6 +1,6 @@
 //! Queues of tasks on threads of the system.
 
-use loopwright_runtime::{Cause, Job, RuntimeError, Task, TaskQueue};
+use loopwright_threads::{Cause, Job, Task, TaskQueue, ThreadsError};
 use std::error::Error;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -186,7 +186,7 @@ fn a_panic_is_a_failure_with_its_message() {
             error.to_string(),
             format!("queue `q`: task `bad` panicked: {message}")
         );
-        let RuntimeError::Poisoned(failure) = error else {
+        let ThreadsError::Poisoned(failure) = error else {
             panic!("poisoned was expected: {error}");
         };
         assert_eq!((&*failure.queue, failure.index), ("q", 0));

@@ -6,7 +6,7 @@
 //! plus the wake-ups, also where there are fewer cores than threads.
 
 use crate::affinity::pin_to_core;
-use crate::error::RuntimeError;
+use crate::error::ThreadsError;
 use crate::park::{Parker, lock};
 use crate::sync::{
     Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Sleeper, UnsafeCell, fence, thread,
@@ -186,8 +186,8 @@ impl ForkJoin {
     /// A pool of so many threads; who calls [`run`](ForkJoin::run) is one of them.
     ///
     /// # Errors
-    /// [`RuntimeError::Thread`] where a thread cannot be had.
-    pub fn new(threads: NonZero<usize>, pinning: Pinning) -> Result<ForkJoin, RuntimeError> {
+    /// [`ThreadsError::Thread`] where a thread cannot be had.
+    pub fn new(threads: NonZero<usize>, pinning: Pinning) -> Result<ForkJoin, ThreadsError> {
         let workers = threads.get() - 1;
         let shared = Arc::new(Shared {
             state: AtomicU64::new(0),
@@ -217,7 +217,7 @@ impl ForkJoin {
                     }
                     shared.work(&shared.workers[index]);
                 })
-                .map_err(|error| RuntimeError::Thread {
+                .map_err(|error| ThreadsError::Thread {
                     name,
                     reason: std::sync::Arc::new(error),
                 })?;

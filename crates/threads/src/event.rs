@@ -1,6 +1,6 @@
 //! Points in a queue that others can wait for.
 
-use crate::error::{Failure, RuntimeError};
+use crate::error::{Failure, ThreadsError};
 use crate::park::lock;
 use crate::sync::{
     Arc, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, Sleeper, fence, looks, notify_all,
@@ -66,9 +66,9 @@ impl Progress {
     }
 
     /// Whether this thread is the worker, for which waiting for itself would never end.
-    pub(crate) fn refuse_own_worker(&self) -> Result<(), RuntimeError> {
+    pub(crate) fn refuse_own_worker(&self) -> Result<(), ThreadsError> {
         if self.worker.get() == Some(&thread::current().id()) {
-            return Err(RuntimeError::WaitsForItself {
+            return Err(ThreadsError::WaitsForItself {
                 queue: self.queue.clone(),
             });
         }
@@ -122,9 +122,9 @@ impl Event {
     /// Waits until everything before it ended.
     ///
     /// # Errors
-    /// [`RuntimeError::Poisoned`] where a task before it failed; failures behind it are none of its.
-    /// [`RuntimeError::WaitsForItself`] where it is not done and this is a task of the same queue.
-    pub fn wait(&self) -> Result<(), RuntimeError> {
+    /// [`ThreadsError::Poisoned`] where a task before it failed; failures behind it are none of its.
+    /// [`ThreadsError::WaitsForItself`] where it is not done and this is a task of the same queue.
+    pub fn wait(&self) -> Result<(), ThreadsError> {
         if !self.is_done() {
             self.progress.refuse_own_worker()?;
             self.progress.wait_for(self.count);

@@ -5,7 +5,7 @@
 //! waits for space.
 //!
 //! ```
-//! use loopwright_runtime::queue::bounded;
+//! use loopwright_threads::queue::bounded;
 //! use std::num::NonZero;
 //!
 //! let (mut producer, mut consumer) = bounded(NonZero::new(4).expect("not zero"));

@@ -17,8 +17,8 @@ mod fork_join;
 mod park;
 #[path = "../src/queue.rs"]
 mod queue;
-#[path = "../src/stream.rs"]
-mod stream;
+#[path = "../src/task_queue.rs"]
+mod task_queue;
 
 /// What `src/sync.rs` is for threads of the system.
 mod sync {
@@ -74,15 +74,15 @@ mod sync {
     }
 }
 
-use error::RuntimeError;
+use error::ThreadsError;
 use fork_join::{ForkJoin, Pinning};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, Runner};
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use stream::{Job, TaskQueue};
 use sync::{LOST, Sleeper, thread};
+use task_queue::{Job, TaskQueue};
 
 const SCHEDULES: usize = 10_000;
 const SEED: u64 = 1;
@@ -193,7 +193,7 @@ fn failure_reaches_every_waiter() {
     let waiting = thread::spawn(move || at.wait());
     let pushed = (0..2).all(|_| queue.push(count(&ran)).is_ok());
     let behind = queue.record();
-    let says = |error: RuntimeError| error.to_string();
+    let says = |error: ThreadsError| error.to_string();
     let expected = "queue `q`: task `fail` failed: on purpose";
     let woken = waiting.join().expect("no panic");
     assert_eq!(woken.map_err(says), Err(expected.to_owned()));

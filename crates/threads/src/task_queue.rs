@@ -1,6 +1,6 @@
 //! In-order queues of tasks with a worker each.
 
-use crate::error::{Cause, Failure, RuntimeError};
+use crate::error::{Cause, Failure, ThreadsError};
 use crate::event::{Event, Progress};
 use crate::queue::{Consumer, Producer, bounded};
 use crate::sync::{Arc, thread};
@@ -68,11 +68,11 @@ impl<T: Task> TaskQueue<T> {
     /// An empty queue, in which at least so many tasks can wait to be run.
     ///
     /// # Errors
-    /// [`RuntimeError::Thread`] where no thread can be had.
+    /// [`ThreadsError::Thread`] where no thread can be had.
     pub fn new(
         name: impl Into<std::sync::Arc<str>>,
         capacity: NonZero<usize>,
-    ) -> Result<TaskQueue<T>, RuntimeError> {
+    ) -> Result<TaskQueue<T>, ThreadsError> {
         let queue = name.into();
         // A thread's name is a C string.
         let name = queue.replace('\0', "");
@@ -82,7 +82,7 @@ impl<T: Task> TaskQueue<T> {
         let worker = thread::Builder::new()
             .name(name.clone())
             .spawn(move || work(consumer, &workers))
-            .map_err(|error| RuntimeError::Thread {
+            .map_err(|error| ThreadsError::Thread {
                 name,
                 reason: std::sync::Arc::new(error),
             })?;
@@ -106,9 +106,9 @@ impl<T: Task> TaskQueue<T> {
     /// Puts a task behind the others. Waits where the queue is full, until a task ended.
     ///
     /// # Errors
-    /// [`RuntimeError::Poisoned`] where a task failed; this one is then dropped.
-    /// [`RuntimeError::WaitsForItself`] where the queue is full and this is a task of the same queue.
-    pub fn push(&mut self, task: T) -> Result<(), RuntimeError> {
+    /// [`ThreadsError::Poisoned`] where a task failed; this one is then dropped.
+    /// [`ThreadsError::WaitsForItself`] where the queue is full and this is a task of the same queue.
+    pub fn push(&mut self, task: T) -> Result<(), ThreadsError> {
         self.check()?;
         let producer = self
             .producer
@@ -137,15 +137,15 @@ impl<T: Task> TaskQueue<T> {
     ///
     /// # Errors
     /// As [`Event::wait`].
-    pub fn wait(&self) -> Result<(), RuntimeError> {
+    pub fn wait(&self) -> Result<(), ThreadsError> {
         self.record().wait()
     }
 
     /// Whether the queue still takes tasks; does not wait.
     ///
     /// # Errors
-    /// [`RuntimeError::Poisoned`] where a task failed.
-    pub fn check(&self) -> Result<(), RuntimeError> {
+    /// [`ThreadsError::Poisoned`] where a task failed.
+    pub fn check(&self) -> Result<(), ThreadsError> {
         match self.progress.failure() {
             Some(failure) => Err(failure.clone().into()),
             None => Ok(()),
