@@ -1,10 +1,15 @@
 //! A program with sizes and memory, ready to run.
 
 use crate::kernel_backend::Argument;
-use crate::program::{KERNEL, Program, ProgramError};
+use crate::pack::{Request, pack};
+use crate::program::{Program, ProgramError};
+use crate::store_log::{StoreLog, clear_log, log_words};
 use loopwright_graph::{Array, Binding, NodeId, NodeOp};
 use loopwright_lower::KernelParam;
 use loopwright_ops::{DType, Scalar};
+use smallvec::SmallVec;
+use std::cell::Cell;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A Rust type that is a dtype: slices of it can be bound without a copy.
@@ -41,8 +46,23 @@ pub struct Bound<'m> {
     binding: Binding,
     /// By the kernel's parameters.
     slots: Vec<Slot<'m>>,
+    /// Made at the first run.
+    scratch: Option<ScratchMemory>,
     stale: bool,
 }
+
+/// All scratch memory in one piece.
+struct ScratchMemory {
+    bytes: Array,
+    /// Where in it each lies, by number.
+    places: Vec<Range<usize>>,
+}
+
+/// How many stores of a run are logged, where the program does that: two megabytes.
+const LOG_RECORDS: usize = 1 << 16;
+
+/// Scratch memory begins at multiples of this, as arrays do.
+const ALIGNMENT: u64 = 64;
 
 enum Slot<'m> {
     Empty,
@@ -58,6 +78,7 @@ impl<'m> Bound<'m> {
             program,
             binding,
             slots,
+            scratch: None,
             stale: true,
         }
     }
@@ -161,8 +182,13 @@ impl<'m> Bound<'m> {
     /// Runs the program, whether or not anything has changed since the last run.
     pub fn run(&mut self) -> Result<(), ProgramError> {
         self.fill()?;
+        let scratch = match &mut self.scratch {
+            Some(scratch) => scratch,
+            none => none.insert(scratch_memory(&self.program, &self.binding)?),
+        };
+        let cells = Cell::from_mut(scratch.bytes.bytes_mut()).as_slice_of_cells();
         let mut constants = self.program.constants().iter();
-        let mut arguments = Vec::with_capacity(self.slots.len());
+        let mut arguments: SmallVec<[Argument<'_>; 16]> = SmallVec::new();
         for (param, slot) in self.program.params().iter().zip(&mut self.slots) {
             arguments.push(match (param, slot) {
                 (KernelParam::Size(symbol), _) => {
@@ -171,6 +197,14 @@ impl<'m> Bound<'m> {
                 (KernelParam::Constant(_), _) => {
                     Argument::Read(constants.next().map_or(&[][..], Vec::as_slice))
                 }
+                (KernelParam::Scratch(number), _) => {
+                    Argument::Shared(&cells[scratch.places[*number as usize].clone()])
+                }
+                (KernelParam::Log, Slot::Owned(array)) => {
+                    let bytes = array.bytes_mut();
+                    clear_log(bytemuck::cast_slice_mut(bytes));
+                    Argument::Write(bytes)
+                }
                 (_, Slot::Read(bytes)) => Argument::Read(bytes),
                 (_, Slot::Write(bytes)) => Argument::Write(bytes),
                 (_, Slot::Owned(array)) => Argument::Write(array.bytes_mut()),
@@ -178,7 +212,8 @@ impl<'m> Bound<'m> {
                 (_, Slot::Empty) => Argument::Read(&[]),
             });
         }
-        self.program.executable().run(KERNEL, &mut arguments)?;
+        let program = &self.program;
+        program.executable().run(program.kernel(), &mut arguments)?;
         self.stale = false;
         Ok(())
     }
@@ -197,6 +232,20 @@ impl<'m> Bound<'m> {
         match &self.slots[at] {
             Slot::Owned(array) => Some(array),
             _ => None,
+        }
+    }
+
+    /// What the last run stored, if the program logs that ([`crate::Compiler::logging`]).
+    pub fn log(&self) -> Option<StoreLog> {
+        let params = self.program.params();
+        let at = params.iter().position(|param| *param == KernelParam::Log)?;
+        match &self.slots[at] {
+            Slot::Owned(array) => Some(StoreLog::decode(
+                bytemuck::cast_slice(array.bytes()),
+                self.program.log_sites(),
+            )),
+            // Not run yet.
+            _ => Some(StoreLog::default()),
         }
     }
 
@@ -225,7 +274,7 @@ impl<'m> Bound<'m> {
         match self.program.params()[at] {
             KernelParam::Parameter(node) | KernelParam::Constant(node) => node,
             KernelParam::Output(at) => self.program.graph().outputs()[at as usize].node,
-            KernelParam::Scratch(_) | KernelParam::Size(_) => NodeId(0),
+            KernelParam::Scratch(_) | KernelParam::Size(_) | KernelParam::Log => NodeId(0),
         }
     }
 
@@ -291,7 +340,9 @@ impl<'m> Bound<'m> {
                 continue;
             }
             let (name, dtype, shape) = match param {
-                KernelParam::Size(_) | KernelParam::Constant(_) => continue,
+                KernelParam::Size(_) | KernelParam::Constant(_) | KernelParam::Scratch(_) => {
+                    continue;
+                }
                 KernelParam::Parameter(node) => {
                     let parts = graph.node(*node);
                     let shape = self.binding.shape(graph, *node);
@@ -305,21 +356,14 @@ impl<'m> Bound<'m> {
                         expected: describe(parts.dtype, &shape),
                     });
                 }
+                KernelParam::Log => {
+                    let words = log_words(LOG_RECORDS) as i64;
+                    ("the log of stores".to_owned(), DType::U64, vec![words])
+                }
                 KernelParam::Output(at) => {
                     let output = &graph.outputs()[*at as usize];
                     let shape = self.binding.shape(graph, output.node);
                     (output.name.clone(), graph.node(output.node).dtype, shape)
-                }
-                KernelParam::Scratch(at) => {
-                    let scratch = &self.program.scratch()[*at as usize];
-                    let value = |symbol| Some(self.binding.value(symbol));
-                    let elements = scratch.elements.evaluate(&value).map_err(|_| {
-                        ProgramError::OutOfMemory {
-                            name: scratch.name.clone(),
-                            bytes: u128::from(u64::MAX),
-                        }
-                    })?;
-                    (scratch.name.clone(), scratch.dtype, vec![elements.max(0)])
                 }
             };
             let sizes: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
@@ -334,6 +378,50 @@ impl<'m> Bound<'m> {
         }
         Ok(())
     }
+}
+
+/// The scratch memory of a program at these sizes, in one piece: what is not used at the same time lies
+/// in the same place.
+fn scratch_memory(program: &Program, binding: &Binding) -> Result<ScratchMemory, ProgramError> {
+    let mut requests = Vec::with_capacity(program.scratch().len());
+    for (scratch, live) in program.scratch().iter().zip(program.scratch_live()) {
+        let value = |symbol| Some(binding.value(symbol));
+        let elements = scratch.elements.evaluate(&value).ok();
+        let bytes = elements.and_then(|elements| {
+            (elements.max(0) as u64).checked_mul(scratch.dtype.bytes() as u64)
+        });
+        requests.push(Request {
+            bytes: bytes.ok_or_else(|| ProgramError::OutOfMemory {
+                name: scratch.name.clone(),
+                bytes: u128::from(u64::MAX),
+            })?,
+            align: ALIGNMENT,
+            live: live.clone(),
+        });
+    }
+    let packed = pack(&requests);
+    let bytes = usize::try_from(packed.bytes)
+        .ok()
+        .and_then(|bytes| Array::zeros(DType::U8, &[bytes]).ok())
+        .ok_or_else(|| ProgramError::OutOfMemory {
+            name: match program.scratch() {
+                [only] => only.name.clone(),
+                _ => "scratch memory".to_owned(),
+            },
+            bytes: u128::from(packed.bytes),
+        })?;
+    let places = packed
+        .offsets
+        .iter()
+        .zip(&requests)
+        .map(|(offset, request)| {
+            // All of it lies within what was allocated: nothing is lost.
+            *offset as usize..(*offset + request.bytes) as usize
+        });
+    Ok(ScratchMemory {
+        places: places.collect(),
+        bytes,
+    })
 }
 
 impl Bound<'static> {

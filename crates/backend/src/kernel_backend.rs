@@ -3,6 +3,7 @@
 use loopwright_kernel::Module;
 use loopwright_looptree::Target;
 use loopwright_ops::Scalar;
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -33,6 +34,12 @@ pub trait Executable: Send + Sync {
     /// The code that was made, in the backend's own language.
     fn code(&self) -> String;
 
+    /// How the code was made: the command that compiled it, and what the compiler said; `None` where
+    /// no compiler ran, or where that is not known any more.
+    fn log(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether the code came from the disk cache instead of a compiler.
     #[expect(
         clippy::wrong_self_convention,
@@ -50,6 +57,9 @@ pub enum Argument<'a> {
     Read(&'a [u8]),
     /// Memory that is written, and may be read.
     Write(&'a mut [u8]),
+    /// Memory that is written, and may be read, and that other arguments of this kind may overlap.
+    /// The kernel's parameter must not be `noalias` where one does.
+    Shared(&'a [Cell<u8>]),
     /// A scalar.
     Scalar(Scalar),
 }
@@ -71,6 +81,8 @@ pub struct Unavailable {
     pub reason: String,
     /// What would help.
     pub help: String,
+    /// Whether it is there and does not work. `auto` passes over what is missing, never what is broken.
+    pub broken: bool,
 }
 
 /// What went wrong in a backend.
@@ -120,6 +132,14 @@ pub enum BackendError {
         /// The kernel.
         kernel: String,
         /// What does not fit.
+        reason: String,
+    },
+    /// There are no threads to run parallel loops on.
+    #[error("backend `{backend}` has no threads for parallel loops: {reason}")]
+    Threads {
+        /// The backend.
+        backend: String,
+        /// Why.
         reason: String,
     },
     /// Running failed.

@@ -1,18 +1,15 @@
 //! Compiled programs: a graph, its schedule, the kernel made from them, and the code.
 
 use crate::bound::Bound;
-use crate::kernel_backend::{BackendError, CompileOptions, Executable, KernelBackend};
+use crate::kernel_backend::{BackendError, Executable};
+use crate::stages::Stages;
 use loopwright_graph::{Graph, GraphError, NodeOp};
 use loopwright_kernel::Module;
-use loopwright_kernel::passes::Pipeline;
-use loopwright_looptree::{LoopTree, Schedule, Target, default_schedule, print_schedule};
-use loopwright_lower::{KernelParam, LowerError, Lowered, Scratch, lower};
-use rustc_hash::FxHashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// The name of the kernel that a program becomes.
-pub const KERNEL: &str = "program";
+use loopwright_kernel::passes::log_stores::StoreSite;
+use loopwright_looptree::{LoopTree, Schedule};
+use loopwright_lower::{KernelParam, LowerError, Scratch};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// What can go wrong between a graph and a running program.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +33,12 @@ pub enum ProgramError {
         stage: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// Two programs of a batch with one name.
+    #[error("two programs of the batch are called `{name}`; give each its own name")]
+    SameName {
+        /// The name.
+        name: String,
     },
     /// An array that the program does not have.
     #[error("the program has no {what} `{name}`; it has [{known}]")]
@@ -79,151 +82,6 @@ pub enum ProgramError {
     },
 }
 
-/// Compiles programs for one backend, each only once.
-pub struct Compiler {
-    backend: Arc<dyn KernelBackend>,
-    options: CompileOptions,
-    pipeline: Pipeline,
-    programs: Mutex<FxHashMap<blake3::Hash, Arc<Program>>>,
-    compiled: AtomicU64,
-}
-
-/// The stages of a program up to the kernel that a backend is given.
-#[derive(Clone, Debug)]
-pub struct Stages {
-    /// The graph, every result a node of its own.
-    pub graph: Graph,
-    /// How it runs.
-    pub schedule: Schedule,
-    /// Lowered, before any pass.
-    pub lowered: Lowered,
-    /// The kernel after all passes.
-    pub module: Module,
-}
-
-impl Stages {
-    /// Takes a graph as far as an optimised kernel. `schedule` refers to
-    /// [`Graph::with_stores`]; without one, the default for the target is taken.
-    pub fn new(
-        graph: &Graph,
-        schedule: Option<&Schedule>,
-        target: &Target,
-        pipeline: &Pipeline,
-    ) -> Result<Stages, ProgramError> {
-        let (graph, schedule) = scheduled(graph, schedule, target)?;
-        Stages::lowered(graph, schedule, pipeline)
-    }
-
-    /// The same from a graph whose results are stores, and its schedule.
-    fn lowered(
-        graph: Graph,
-        schedule: Schedule,
-        pipeline: &Pipeline,
-    ) -> Result<Stages, ProgramError> {
-        let lowered = lower(&graph, &schedule, KERNEL)?;
-        validate(&lowered.module, "lowering")?;
-        let mut module = lowered.module.clone();
-        pipeline.run(&mut module, &mut |_, _| {});
-        validate(&module, "the passes")?;
-        Ok(Stages {
-            graph,
-            schedule,
-            lowered,
-            module,
-        })
-    }
-}
-
-/// The graph with its results as stores, and the schedule given or made for it.
-fn scheduled(
-    graph: &Graph,
-    schedule: Option<&Schedule>,
-    target: &Target,
-) -> Result<(Graph, Schedule), ProgramError> {
-    let graph = graph.clone().with_stores();
-    let schedule = match schedule {
-        Some(schedule) => schedule.clone(),
-        None => default_schedule(&graph, target)?,
-    };
-    Ok((graph, schedule))
-}
-
-fn validate(module: &Module, stage: &str) -> Result<(), ProgramError> {
-    loopwright_kernel::validate(module).map_err(|error| ProgramError::Invalid {
-        stage: stage.to_owned(),
-        reason: error.to_string(),
-    })
-}
-
-impl Compiler {
-    /// A compiler for a backend.
-    pub fn new(backend: Arc<dyn KernelBackend>, options: CompileOptions) -> Compiler {
-        Compiler {
-            backend,
-            options,
-            pipeline: Pipeline::standard(),
-            programs: Mutex::default(),
-            compiled: AtomicU64::new(0),
-        }
-    }
-
-    /// The same with other passes.
-    pub fn with_pipeline(mut self, pipeline: Pipeline) -> Compiler {
-        self.pipeline = pipeline;
-        self
-    }
-
-    /// The backend.
-    pub fn backend(&self) -> &Arc<dyn KernelBackend> {
-        &self.backend
-    }
-
-    /// How many programs were compiled, not counting those that had been compiled before.
-    pub fn compile_count(&self) -> u64 {
-        self.compiled.load(Ordering::Relaxed)
-    }
-
-    /// Everything that decides what code comes out: the program with its layouts and dtypes, its
-    /// schedule, the backend and what it compiles for, the options, and our own version.
-    fn key(&self, graph: &Graph, schedule: &Schedule) -> blake3::Hash {
-        let text = format!(
-            "{}\n{graph}\n{}\n{}\n{:?}\n{}",
-            env!("CARGO_PKG_VERSION"),
-            print_schedule(graph, schedule),
-            self.backend.name(),
-            self.backend.target(),
-            self.options.strict,
-        );
-        blake3::hash(text.as_bytes())
-    }
-
-    /// The compiled program; compiled only if the same one has not been before.
-    pub fn compile(
-        &self,
-        graph: &Graph,
-        schedule: Option<&Schedule>,
-    ) -> Result<Arc<Program>, ProgramError> {
-        let (graph, schedule) = scheduled(graph, schedule, &self.backend.target())?;
-        let key = self.key(&graph, &schedule);
-        let lock = |programs: &Mutex<FxHashMap<_, Arc<Program>>>| {
-            let programs = programs.lock().unwrap_or_else(PoisonError::into_inner);
-            programs.get(&key).cloned()
-        };
-        if let Some(program) = lock(&self.programs) {
-            return Ok(program);
-        }
-        let stages = Stages::lowered(graph, schedule, &self.pipeline)?;
-        let executable = self.backend.compile(&stages.module, &self.options)?;
-        self.compiled.fetch_add(1, Ordering::Relaxed);
-        let program = Arc::new(Program::new(stages, executable));
-        self.programs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(key, program.clone());
-        Ok(program)
-    }
-}
-
 /// A program that can run, at any sizes.
 pub struct Program {
     stages: Stages,
@@ -233,8 +91,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program from its stages and compiled code that holds the kernel [`KERNEL`] of
-    /// `stages.module`.
+    /// A program from its stages and compiled code that holds the kernel of `stages.module`.
     pub fn new(stages: Stages, executable: Arc<dyn Executable>) -> Program {
         let constants = stages
             .lowered
@@ -276,17 +133,29 @@ impl Program {
         &self.stages.lowered.tree
     }
 
-    /// The kernel after all passes.
+    /// The name of its kernel in the compiled code.
+    pub fn kernel(&self) -> &str {
+        &self.stages.kernel
+    }
+
+    /// The kernel after all passes: of this program alone, also where others share its code.
     pub fn module(&self) -> &Module {
         &self.stages.module
     }
 
     /// What the kernel's parameters are.
     pub fn params(&self) -> &[KernelParam] {
-        &self.stages.lowered.params
+        &self.stages.params
     }
 
-    /// Annotations of the schedule that were not carried out, each with the reason.
+    /// The stores that a run logs, by number; none unless the program was compiled for that
+    /// ([`crate::Compiler::logging`]).
+    pub fn log_sites(&self) -> &[StoreSite] {
+        &self.stages.log_sites
+    }
+
+    /// Annotations of the schedule that were not carried out, each with the reason, and what was
+    /// rewritten in the graph.
     pub fn notes(&self) -> &[String] {
         &self.stages.lowered.notes
     }
@@ -296,7 +165,14 @@ impl Program {
         &self.stages.lowered.scratch
     }
 
-    /// The code that the backend made.
+    /// By scratch number: the steps of a run that use it, as a half-open range; empty if none does.
+    /// Two whose ranges do not overlap may lie in the same memory; see [`crate::pack`]. What lies in
+    /// scratch memory before a run does not matter.
+    pub fn scratch_live(&self) -> &[Range<u32>] {
+        &self.stages.scratch_live
+    }
+
+    /// The code that the backend made, with that of all programs it was compiled together with.
     pub fn code(&self) -> String {
         self.executable.code()
     }
@@ -306,7 +182,8 @@ impl Program {
         &self.executable
     }
 
-    pub(crate) fn constants(&self) -> &[Vec<u8>] {
+    /// Bytes of the arrays of constants, in the order of the kernel's parameters.
+    pub fn constants(&self) -> &[Vec<u8>] {
         &self.constants
     }
 

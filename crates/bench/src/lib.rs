@@ -2,17 +2,19 @@
 //!
 //! A [`Report`] holds one [`Row`] for each piece of work: our median, each peer's median, and the
 //! ratio to the best peer (above 1 means that we are ahead). Ours and theirs are measured in turn, so
-//! that a busy machine slows both. Peers run in processes of their own, in a Python environment that
-//! the benchmark makes itself.
+//! that a busy machine slows both. Peers of the [`compile_suite`] run in processes of their own, in a Python
+//! environment that the benchmark makes itself; those of the [`runtime_suite`] are libraries in this one.
 
 mod compile;
 mod peer;
 mod report;
+mod runtime;
 mod sample;
 
 pub use compile::{compile_suite, graph_to_kernel};
 pub use peer::{Environment, Peer, PeerError};
 pub use report::{Report, Row};
+pub use runtime::runtime_suite;
 
 /// What can go wrong in a benchmark.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +40,8 @@ pub enum BenchError {
 pub struct Options {
     /// The backend that runs our side.
     pub device: String,
-    /// Peers to compare with.
+    /// Peers to compare with. Without any, the compile suite measures our side alone, and the runtime
+    /// suite beside all that it knows.
     pub against: Vec<String>,
     /// Only work whose name contains this.
     pub only: Option<String>,

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 pub struct Row {
     /// What was done.
     pub work: String,
-    /// What is counted; `ms` is better when smaller, everything else when larger.
+    /// What is counted; times (`ms`, `ns`) are better when smaller, everything else when larger.
     pub unit: &'static str,
     /// Our median.
     pub ours: f64,
@@ -30,7 +30,7 @@ impl Row {
         peers: BTreeMap<String, f64>,
         goal: Option<f64>,
     ) -> Row {
-        let smaller_wins = unit == "ms";
+        let smaller_wins = is_time(unit);
         let best = peers
             .values()
             .copied()
@@ -57,7 +57,7 @@ impl Row {
         match (self.goal, self.ratio) {
             (None, _) => true,
             (Some(goal), Some(ratio)) => ratio >= goal,
-            (Some(goal), None) if self.unit == "ms" => self.ours <= goal,
+            (Some(goal), None) if is_time(self.unit) => self.ours <= goal,
             (Some(goal), None) => self.ours >= goal,
         }
     }
@@ -106,8 +106,10 @@ impl Report {
                 .map_or("–".to_owned(), |ratio| format!("{ratio:.2}"));
             let goal = match (row.goal, row.ratio) {
                 (None, _) => String::new(),
-                (Some(goal), Some(_)) => format!("{} ratio ≥ {goal}", mark(row)),
-                (Some(goal), None) if row.unit == "ms" => format!("{} ≤ {goal} ms", mark(row)),
+                (Some(goal), Some(_)) => format!("{} ratio ≥ {goal:.2}", mark(row)),
+                (Some(goal), None) if is_time(row.unit) => {
+                    format!("{} ≤ {goal} {}", mark(row), row.unit)
+                }
                 (Some(goal), None) => format!("{} ≥ {goal}", mark(row)),
             };
             let _ = writeln!(
@@ -125,6 +127,11 @@ impl Report {
         }
         text
     }
+}
+
+/// Whether less of it is better.
+fn is_time(unit: &str) -> bool {
+    matches!(unit, "ms" | "ns")
 }
 
 fn mark(row: &Row) -> &'static str {

@@ -1,7 +1,7 @@
 //! Compiled libraries on disk.
 //!
 //! An entry is three files in the directory `cc` of the cache: `KEY.c`, `KEY.so` and `KEY.meta`, which
-//! holds the kernels' names and a checksum of the library. The key is a hash of everything the library
+//! holds the kernels' names, a checksum of the library and what the compiler said. The key is a hash of everything the library
 //! depends on, so entries never go stale.
 //!
 //! Files are written elsewhere and renamed into place, so that several processes can share a cache; an
@@ -100,8 +100,15 @@ fn check_private(_: &Path) -> Result<(), BackendError> {
     Ok(())
 }
 
+/// A library in the cache.
+pub(crate) struct Found {
+    pub(crate) library: PathBuf,
+    /// The command that made it, and what that said; `None` if it was not written down.
+    pub(crate) log: Option<String>,
+}
+
 /// The library of an entry, if it is there and whole.
-pub(crate) fn lookup(directory: &Path, key: &str) -> Result<Option<PathBuf>, BackendError> {
+pub(crate) fn lookup(directory: &Path, key: &str) -> Result<Option<Found>, BackendError> {
     let library = directory.join(format!("{key}.so"));
     let Some(meta) = read_if_there(&directory.join(format!("{key}.meta")))? else {
         return Ok(None);
@@ -113,7 +120,10 @@ pub(crate) fn lookup(directory: &Path, key: &str) -> Result<Option<PathBuf>, Bac
         return Ok(None);
     };
     let whole = blake3::hash(&bytes).to_hex().as_str() == meta.checksum;
-    Ok(whole.then_some(library))
+    Ok(whole.then_some(Found {
+        library,
+        log: meta.log,
+    }))
 }
 
 fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, BackendError> {
@@ -145,6 +155,9 @@ pub(crate) fn insert(
         // Names are words, but nothing here relies on it.
         meta.push_str(&format!("kernel {}\n", kernel.replace(['\n', '\r'], " ")));
     }
+    for line in built.log.lines() {
+        meta.push_str(&format!("log {}\n", line.replace('\r', " ")));
+    }
     place(directory, &format!("{key}.c"), &source)?;
     let library = place(directory, &format!("{key}.so"), &bytes)?;
     // Last, because an entry without it is no entry.
@@ -171,6 +184,7 @@ struct Meta {
     created: SystemTime,
     checksum: String,
     kernels: Vec<String>,
+    log: Option<String>,
 }
 
 impl Meta {
@@ -181,13 +195,22 @@ impl Meta {
         }
         let seconds = lines.next()?.strip_prefix("created ")?.parse().ok()?;
         let checksum = lines.next()?.strip_prefix("checksum ")?.to_owned();
-        let kernels = lines
-            .map(|line| line.strip_prefix("kernel ").map(str::to_owned))
-            .collect::<Option<Vec<String>>>()?;
+        let mut kernels = Vec::new();
+        let mut log: Option<String> = None;
+        for line in lines {
+            if let Some(kernel) = line.strip_prefix("kernel ") {
+                kernels.push(kernel.to_owned());
+            } else {
+                let log = log.get_or_insert_default();
+                log.push_str(line.strip_prefix("log ")?);
+                log.push('\n');
+            }
+        }
         Some(Meta {
             created: UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?,
             checksum,
             kernels,
+            log,
         })
     }
 }

@@ -80,6 +80,8 @@ pub(crate) struct Job<'a> {
 pub(crate) struct Built {
     pub(crate) library: PathBuf,
     pub(crate) source: PathBuf,
+    /// The command, and what it said.
+    pub(crate) log: String,
     /// Removed, with everything in it, when this is dropped.
     pub(crate) _directory: TempDir,
 }
@@ -139,11 +141,13 @@ impl<'a> Job<'a> {
             &library,
         );
         command.env("LC_ALL", "C");
+        let command_line = command_line(&command);
         let failure = match run_limited(command, self.settings.timeout) {
             Ok(finished) if finished.success && library.is_file() => {
                 return Ok(Built {
                     library,
                     source: source_path,
+                    log: format!("{command_line}\n{}", finished.log),
                     _directory: directory,
                 });
             }
@@ -159,6 +163,19 @@ impl<'a> Job<'a> {
             log: failure,
         })
     }
+}
+
+/// A command as one would type it, for people: words with blanks in them are quoted.
+fn command_line(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words = words.map(|word| {
+        let word = word.to_string_lossy();
+        match word.is_empty() || word.contains(char::is_whitespace) {
+            true => format!("'{word}'"),
+            false => word.into_owned(),
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The log, and under it the line of the source that the first error is about.

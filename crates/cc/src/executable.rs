@@ -1,16 +1,18 @@
 //! A loaded library and the calls into it.
 
 use crate::NAME;
-use crate::machine;
 use crate::parallel::Runtime;
 use libloading::Library;
 use loopwright_backend::{Argument, BackendError, Executable};
 use loopwright_emit::Emitted;
-use loopwright_kernel::{Access, Function, FunctionKind, Module, Space, Type};
+use loopwright_kernel::{
+    Access, Block, Function, FunctionKind, LoopKind, Module, Space, Stmt, Type,
+};
 use loopwright_ops::DType;
-use std::collections::HashMap;
+use loopwright_threads::ForkJoin;
+use rustc_hash::FxHashMap;
+use std::cell::Cell;
 use std::ffi::c_void;
-use std::num::NonZero;
 use std::path::Path;
 
 /// The entry point of a kernel, as [`loopwright_emit::C`] writes it.
@@ -18,12 +20,21 @@ type Entry = unsafe extern "C" fn(arguments: *const *mut c_void, runtime: *const
 
 /// A module in memory.
 pub(crate) struct CcExecutable {
-    kernels: HashMap<String, Kernel>,
+    kernels: FxHashMap<String, Kernel>,
     source: String,
-    cached: bool,
-    threads: NonZero<usize>,
+    made: Made,
+    /// What runs parallel loops, if there are any.
+    pool: Option<&'static ForkJoin>,
     /// Holds what the entries point into; dropped last, being the last field.
     _library: Library,
+}
+
+/// How a library came about.
+pub(crate) struct Made {
+    /// The command, and what it said.
+    pub(crate) log: Option<String>,
+    /// Whether it was made before, and kept on disk.
+    pub(crate) cached: bool,
 }
 
 struct Kernel {
@@ -48,15 +59,22 @@ impl CcExecutable {
         module: &Module,
         emitted: Emitted,
         path: &Path,
-        cached: bool,
+        made: Made,
     ) -> Result<CcExecutable, BackendError> {
+        let pool = match has_parallel_loop(module) {
+            true => Some(ForkJoin::global().map_err(|error| BackendError::Threads {
+                backend: NAME.to_owned(),
+                reason: error.to_string(),
+            })?),
+            false => None,
+        };
         let library = open(path)?;
-        let functions: HashMap<&str, &Function> = module
+        let functions: FxHashMap<&str, &Function> = module
             .functions
             .iter()
             .map(|function| (function.name.as_str(), function))
             .collect();
-        let mut kernels = HashMap::with_capacity(emitted.kernels.len());
+        let mut kernels = FxHashMap::default();
         for kernel in &emitted.kernels {
             // SAFETY: the library was made from text in which this symbol is a function of this
             // type; a cached one has the checksum that was taken when it was made.
@@ -81,15 +99,29 @@ impl CcExecutable {
                 },
             );
         }
-        let threads = usize::try_from(machine::target().threads).unwrap_or(1);
         Ok(CcExecutable {
             kernels,
             source: emitted.source,
-            cached,
-            threads: NonZero::new(threads).unwrap_or(NonZero::<usize>::MIN),
+            made,
+            pool,
             _library: library,
         })
     }
+}
+
+/// Whether a kernel of the module has a loop that the pool runs. Those of other functions run serially.
+fn has_parallel_loop(module: &Module) -> bool {
+    fn block_has(block: &Block) -> bool {
+        block.iter().any(|stmt| {
+            let kind = LoopKind::Parallel;
+            matches!(stmt, Stmt::For { kind: of, .. } if *of == kind)
+                || stmt.blocks().into_iter().flatten().any(block_has)
+        })
+    }
+    let mut functions = module.functions.iter();
+    functions.any(|function| {
+        matches!(function.kind, FunctionKind::Kernel { .. }) && block_has(&function.body)
+    })
 }
 
 /// Loads a library, with all its symbols at once and none of them visible to others.
@@ -168,96 +200,151 @@ fn field_alignment(module: &Module, ty: &Type) -> usize {
     }
 }
 
+/// With up to so many arguments a call keeps its words on the stack.
+const FEW: usize = 16;
+
+/// What is handed to an entry point: a pointer for each argument, and the scalars some of them point to.
+struct Words<'a> {
+    pointers: &'a mut [*mut c_void],
+    scalars: &'a mut [u64],
+}
+
+/// The words of calls with many arguments, kept by their thread.
+#[derive(Default)]
+struct Kept {
+    pointers: Vec<*mut c_void>,
+    scalars: Vec<u64>,
+}
+
+thread_local! {
+    static KEPT: Cell<Kept> = Cell::default();
+}
+
 impl Executable for CcExecutable {
     fn run(&self, name: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
-        let wrong = |reason: String| BackendError::Call {
-            kernel: name.to_owned(),
-            reason,
+        let Some(kernel) = self.kernels.get(name) else {
+            return Err(wrong(name, "the module has no kernel of that name"));
         };
-        let kernel = self
-            .kernels
-            .get(name)
-            .ok_or_else(|| wrong("the module has no kernel of that name".to_owned()))?;
-        if arguments.len() != kernel.params.len() {
-            return Err(wrong(format!(
-                "it takes {} arguments, not {}",
-                kernel.params.len(),
-                arguments.len()
-            )));
+        let count = arguments.len();
+        if count != kernel.params.len() {
+            let takes = kernel.params.len();
+            return Err(wrong(
+                name,
+                format!("it takes {takes} arguments, not {count}"),
+            ));
         }
-        // Every scalar's own eight bytes; not moved once pointers to them are taken.
-        let mut scalars = vec![0u64; arguments.len()];
-        let mut pointers: Vec<*mut c_void> = Vec::with_capacity(arguments.len());
-        for ((argument, param), word) in arguments.iter_mut().zip(&kernel.params).zip(&mut scalars)
-        {
-            let aligned = |address: *const u8, bytes: usize, align: usize| {
-                if bytes > 0 && !address.addr().is_multiple_of(align) {
-                    return Err(wrong(format!(
-                        "the buffer for `{}` must be aligned to {align} bytes",
-                        param.name
-                    )));
-                }
-                Ok(())
+        if count <= FEW {
+            let words = Words {
+                pointers: &mut [std::ptr::null_mut(); FEW],
+                scalars: &mut [0; FEW],
             };
-            pointers.push(match (argument, &param.kind) {
-                (Argument::Scalar(scalar), ParamKind::Scalar(dtype)) => {
-                    if scalar.dtype() != *dtype {
-                        return Err(wrong(format!(
-                            "`{}` is {dtype}, not {}",
-                            param.name,
-                            scalar.dtype()
-                        )));
-                    }
-                    let mut bytes = [0; 8];
-                    scalar.write(&mut bytes);
-                    *word = u64::from_ne_bytes(bytes);
-                    std::ptr::from_mut(word).cast()
-                }
-                (
-                    Argument::Read(buffer),
-                    ParamKind::Buffer {
-                        written: false,
-                        align,
-                    },
-                ) => {
-                    aligned(buffer.as_ptr(), buffer.len(), *align)?;
-                    buffer.as_ptr().cast_mut().cast()
-                }
-                (Argument::Write(buffer), ParamKind::Buffer { align, .. }) => {
-                    aligned(buffer.as_ptr(), buffer.len(), *align)?;
-                    buffer.as_mut_ptr().cast()
-                }
-                (Argument::Read(_), ParamKind::Buffer { written: true, .. }) => {
-                    return Err(wrong(format!(
-                        "it writes to `{}`, which is read-only",
-                        param.name
-                    )));
-                }
-                (Argument::Scalar(_), ParamKind::Buffer { .. }) => {
-                    return Err(wrong(format!("`{}` is a buffer, not a scalar", param.name)));
-                }
-                (Argument::Read(_) | Argument::Write(_), ParamKind::Scalar(dtype)) => {
-                    return Err(wrong(format!(
-                        "`{}` is a {dtype}, not a buffer",
-                        param.name
-                    )));
-                }
-            });
+            return self.call(name, kernel, arguments, words);
         }
-        let runtime = Runtime::new(&self.threads, kernel.group);
-        // SAFETY: the arguments are as many and of the kinds that the entry point takes, aligned as
-        // it needs; buffers that it writes are exclusively borrowed, and the others outlive the call.
-        // That accesses stay within the buffers is what the caller states by passing them to a
-        // validated module.
-        unsafe { (kernel.entry)(pointers.as_ptr(), &runtime) };
-        Ok(())
+        // Taken out while they are used: a call within a call makes its own.
+        let mut kept = KEPT.take();
+        kept.pointers.resize(count, std::ptr::null_mut());
+        kept.scalars.resize(count, 0);
+        let words = Words {
+            pointers: &mut kept.pointers,
+            scalars: &mut kept.scalars,
+        };
+        let result = self.call(name, kernel, arguments, words);
+        KEPT.set(kept);
+        result
     }
 
     fn code(&self) -> String {
         self.source.clone()
     }
 
+    fn log(&self) -> Option<&str> {
+        self.made.log.as_deref()
+    }
+
     fn from_cache(&self) -> bool {
-        self.cached
+        self.made.cached
+    }
+}
+
+impl CcExecutable {
+    /// Calls a kernel with as many arguments as it takes.
+    fn call(
+        &self,
+        name: &str,
+        kernel: &Kernel,
+        arguments: &mut [Argument<'_>],
+        words: Words<'_>,
+    ) -> Result<(), BackendError> {
+        let places = words.pointers.iter_mut().zip(words.scalars);
+        for ((argument, param), (pointer, scalar)) in
+            arguments.iter_mut().zip(&kernel.params).zip(places)
+        {
+            *pointer = param
+                .pointer(argument, scalar)
+                .map_err(|reason| wrong(name, reason))?;
+        }
+        let runtime = Runtime::new(self.pool, kernel.group);
+        // SAFETY: the arguments are as many and of the kinds that the entry point takes, aligned as
+        // it needs; buffers that it writes are exclusively borrowed, or shared on this thread only,
+        // and the others outlive the call. That accesses stay within the buffers is what the caller
+        // states by passing them to a validated module.
+        unsafe { (kernel.entry)(words.pointers.as_ptr(), &runtime) };
+        Ok(())
+    }
+}
+
+#[cold]
+fn wrong(kernel: &str, reason: impl Into<String>) -> BackendError {
+    BackendError::Call {
+        kernel: kernel.to_owned(),
+        reason: reason.into(),
+    }
+}
+
+impl Param {
+    /// What the entry point is given for an argument; a scalar's value is put into `word` and must
+    /// stay there for the call.
+    fn pointer(&self, argument: &mut Argument<'_>, word: &mut u64) -> Result<*mut c_void, String> {
+        let name = &self.name;
+        match (argument, &self.kind) {
+            (Argument::Scalar(scalar), ParamKind::Scalar(dtype)) => {
+                if scalar.dtype() != *dtype {
+                    return Err(format!("`{name}` is {dtype}, not {}", scalar.dtype()));
+                }
+                // As `Scalar::write` does it: the lowest byte first.
+                *word = scalar.bits().to_le();
+                Ok(std::ptr::from_mut(word).cast())
+            }
+            (Argument::Read(buffer), ParamKind::Buffer { written, align }) => {
+                if *written {
+                    return Err(format!("it writes to `{name}`, which is read-only"));
+                }
+                self.aligned(buffer.as_ptr().cast_mut(), buffer.len(), *align)
+            }
+            (Argument::Write(buffer), ParamKind::Buffer { align, .. }) => {
+                self.aligned(buffer.as_mut_ptr(), buffer.len(), *align)
+            }
+            (Argument::Shared(buffer), ParamKind::Buffer { align, .. }) => {
+                // Through the slice: `Cell::as_ptr` of the first would reach that byte only.
+                self.aligned(buffer.as_ptr().cast_mut().cast(), buffer.len(), *align)
+            }
+            (Argument::Scalar(_), ParamKind::Buffer { .. }) => {
+                Err(format!("`{name}` is a buffer, not a scalar"))
+            }
+            (
+                Argument::Read(_) | Argument::Write(_) | Argument::Shared(_),
+                ParamKind::Scalar(dtype),
+            ) => Err(format!("`{name}` is a {dtype}, not a buffer")),
+        }
+    }
+
+    fn aligned(&self, start: *mut u8, bytes: usize, align: usize) -> Result<*mut c_void, String> {
+        if bytes > 0 && !start.addr().is_multiple_of(align) {
+            let name = &self.name;
+            return Err(format!(
+                "the buffer for `{name}` must be aligned to {align} bytes"
+            ));
+        }
+        Ok(start.cast())
     }
 }

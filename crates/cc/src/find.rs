@@ -44,6 +44,7 @@ impl Compiler {
                     reason: format!("the C compiler `{program}` was not found"),
                     help: "set LOOPWRIGHT_CC to a compiler that exists, or unset it and CC"
                         .to_owned(),
+                    broken: false,
                 })?;
                 (path, words.collect())
             }
@@ -52,6 +53,7 @@ impl Compiler {
                 let path = path.ok_or_else(|| Unavailable {
                     reason: "no C compiler was found in PATH (tried cc, gcc and clang)".to_owned(),
                     help: "install gcc or clang, or set LOOPWRIGHT_CC to a compiler".to_owned(),
+                    broken: false,
                 })?;
                 (path, Vec::new())
             }
@@ -112,6 +114,7 @@ impl Compiler {
                         .unwrap_or("it says nothing")
                 ),
                 help: "set LOOPWRIGHT_CC to a working gcc or clang".to_owned(),
+                broken: true,
             }),
         }
     }

@@ -13,6 +13,7 @@
 //! | `LOOPWRIGHT_CFLAGS` | more flags, after all others |
 //! | `LOOPWRIGHT_CC_OPT` | optimisation level, 3 if not set |
 //! | `LOOPWRIGHT_CC_TIMEOUT` | seconds after which a compiler is killed, 120 if not set |
+//! | `LOOPWRIGHT_THREADS` | threads of parallel loops; as many as cores if not set |
 //!
 //! ```no_run
 //! use loopwright_backend::{Argument, CompileOptions, KernelBackend};
@@ -38,7 +39,7 @@ pub use command::compile_source_command;
 pub use find::Compiler;
 
 use command::Job;
-use executable::CcExecutable;
+use executable::{CcExecutable, Made};
 use loopwright_backend::{
     BackendError, CompileOptions, Executable, KernelBackend, Target, Unavailable,
 };
@@ -147,7 +148,11 @@ impl CcBackend {
             Some(cache) => self.load_cached(module, emitted, &job, cache),
             None => {
                 let built = job.build(&emitted.source)?;
-                CcExecutable::load(module, emitted, &built.library, false)
+                let made = Made {
+                    log: Some(built.log.clone()),
+                    cached: false,
+                };
+                CcExecutable::load(module, emitted, &built.library, made)
             }
         }
     }
@@ -161,13 +166,21 @@ impl CcBackend {
     ) -> Result<CcExecutable, BackendError> {
         let directory = cache::open(cache)?;
         let key = job.key(&emitted.source);
-        if let Some(library) = cache::lookup(&directory, &key)? {
-            return CcExecutable::load(module, emitted, &library, true);
+        if let Some(found) = cache::lookup(&directory, &key)? {
+            let made = Made {
+                log: found.log,
+                cached: true,
+            };
+            return CcExecutable::load(module, emitted, &found.library, made);
         }
         let built = job.build(&emitted.source)?;
         let kernels: Vec<&str> = emitted.kernels.iter().map(|k| k.name.as_str()).collect();
         let library = cache::insert(&directory, &key, &built, &kernels)?;
-        CcExecutable::load(module, emitted, &library, false)
+        let made = Made {
+            log: Some(built.log.clone()),
+            cached: false,
+        };
+        CcExecutable::load(module, emitted, &library, made)
     }
 }
 

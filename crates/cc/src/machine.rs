@@ -1,6 +1,8 @@
 //! What this machine can do.
 
 use loopwright_backend::Target;
+use loopwright_threads::ForkJoin;
+use std::num::NonZero;
 use std::sync::OnceLock;
 
 /// The machine, asked once.
@@ -11,13 +13,20 @@ pub(crate) fn target() -> Target {
         Target {
             vector_bytes,
             vector_registers,
-            threads: std::thread::available_parallelism().map_or(1, |threads| {
-                u32::try_from(threads.get()).unwrap_or(u32::MAX)
-            }),
+            threads: u32::try_from(threads().get()).unwrap_or(u32::MAX),
             l1_bytes: cache_bytes(1).unwrap_or(Target::SCALAR.l1_bytes),
             l2_bytes: cache_bytes(2).unwrap_or(Target::SCALAR.l2_bytes),
         }
     })
+}
+
+/// The threads of the pool that runs parallel loops. Where there is no pool, those it would have by
+/// default: the reason is said when a kernel with a parallel loop is loaded.
+fn threads() -> NonZero<usize> {
+    match ForkJoin::global() {
+        Ok(pool) => pool.threads(),
+        Err(_) => std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN),
+    }
 }
 
 /// Bytes and number of vector registers.

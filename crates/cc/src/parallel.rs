@@ -2,8 +2,6 @@
 
 use loopwright_threads::ForkJoin;
 use std::ffi::c_void;
-use std::num::NonZero;
-use std::sync::Once;
 
 /// A parallel loop's body over a range of its iterations.
 type Task = unsafe extern "C" fn(environment: *mut c_void, begin: i64, stop: i64);
@@ -18,11 +16,11 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
-    /// A table for one group of work-items and so many threads.
-    pub(crate) fn new(threads: &NonZero<usize>, group: [u32; 3]) -> Runtime {
+    /// A table for one group of work-items, with parallel loops on this pool.
+    pub(crate) fn new(pool: Option<&'static ForkJoin>, group: [u32; 3]) -> Runtime {
         let size = group.map(i64::from);
         Runtime {
-            context: std::ptr::from_ref(threads).cast(),
+            context: pool.map_or(std::ptr::null(), |pool| std::ptr::from_ref(pool).cast()),
             parallel_for,
             global_size: size,
             local_size: size,
@@ -45,24 +43,23 @@ impl Environment {
     }
 }
 
-/// Runs `count` iterations, spread over the threads of the process's pool.
+/// Runs `count` iterations, spread over the threads of the pool.
 ///
 /// # Safety
-/// `context` is a `NonZero<usize>`, the number of threads; `task` may be called with `environment` and
-/// any part of `0..count` from several threads at once.
+/// `context` is a `ForkJoin`, or null where all is to run on this thread; `task` may be called with
+/// `environment` and any part of `0..count` from several threads at once.
 unsafe extern "C" fn parallel_for(
     context: *const c_void,
     count: i64,
     task: Task,
     environment: *mut c_void,
 ) {
-    // SAFETY: `Runtime::new` made the context from a reference that outlives the call.
-    let threads = unsafe { *context.cast::<NonZero<usize>>() };
+    // SAFETY: `Runtime::new` made the context from a reference to a pool that is never dropped.
+    let pool = unsafe { context.cast::<ForkJoin>().as_ref() };
     if count <= 0 {
         return;
     }
     let environment = Environment(environment);
-    let pool = pool().filter(|_| threads.get() > 1);
     match (pool, usize::try_from(count)) {
         (Some(pool), Ok(iterations)) => pool.run(iterations, &|range| {
             // Bounds are at most `count`: nothing is lost.
@@ -76,24 +73,20 @@ unsafe extern "C" fn parallel_for(
     }
 }
 
-/// The pool of the process. Where there is none, parallel loops are run by their caller: a kernel that
-/// runs can give no error, and every value is the same. The reason is said once.
-fn pool() -> Option<&'static ForkJoin> {
-    static SAID: Once = Once::new();
-    match ForkJoin::global() {
-        Ok(pool) => Some(pool),
-        Err(error) => {
-            SAID.call_once(|| eprintln!("loopwright: parallel loops use one thread: {error}"));
-            None
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use loopwright_threads::Pinning;
+    use std::num::NonZero;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicI64, Ordering};
+
+    /// A pool that is never dropped, as that of the process.
+    fn pool(threads: usize) -> &'static ForkJoin {
+        let threads = NonZero::new(threads).expect("not zero");
+        let pool = ForkJoin::new(threads, Pinning::Free).expect("threads can be had");
+        Box::leak(Box::new(pool))
+    }
 
     unsafe extern "C" fn record(environment: *mut c_void, begin: i64, stop: i64) {
         // SAFETY: the test passes a mutex that outlives the loop.
@@ -105,12 +98,11 @@ mod tests {
 
     #[test]
     fn every_iteration_runs_once() {
-        for threads in [1, 2, 3, 8] {
+        for threads in [0, 1, 2, 3, 8] {
+            let runtime = Runtime::new((threads > 0).then(|| pool(threads)), [1; 3]);
             for count in [-1, 0, 1, 2, 7, 8, 100] {
-                let threads = NonZero::new(threads).expect("not zero");
                 let seen = Mutex::new(Vec::new());
-                let runtime = Runtime::new(&threads, [1; 3]);
-                // SAFETY: the context is `threads`, and `record` takes the mutex.
+                // SAFETY: the context is a pool or null, and `record` takes the mutex.
                 unsafe {
                     parallel_for(
                         runtime.context,
@@ -139,14 +131,14 @@ mod tests {
             let total = unsafe { &*environment.cast::<AtomicI64>() };
             total.fetch_add((begin..stop).sum(), Ordering::Relaxed);
         }
-        let threads = NonZero::new(4).expect("not zero");
+        let pool = pool(4);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(move || {
-                    let runtime = Runtime::new(&threads, [1; 3]);
+                    let runtime = Runtime::new(Some(pool), [1; 3]);
                     for count in (0..40).cycle().take(2000) {
                         let total = AtomicI64::new(0);
-                        // SAFETY: the context is `threads`, and `sum` takes the counter.
+                        // SAFETY: the context is a pool, and `sum` takes the counter.
                         unsafe {
                             parallel_for(
                                 runtime.context,

@@ -77,6 +77,12 @@ fn the_second_compilation_is_a_hit() {
         .expect("it is there");
     assert!(second.from_cache());
     assert_eq!(filled(&*second), 41);
+    let log = first.log().expect("a compiler ran");
+    assert!(
+        log.contains(" -shared ") && log.contains("module.c"),
+        "{log}"
+    );
+    assert_eq!(second.log(), Some(log), "the cache keeps it");
     // Anything that matters makes another key.
     let other = backend.compile(&module(42), &options).expect("it compiles");
     assert!(!other.from_cache());

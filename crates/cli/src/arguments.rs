@@ -1,6 +1,8 @@
 //! What can be said on the command line.
 
+use crate::failure::Failure;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use loopwright_config::{Settings, keys_as_text};
 use std::path::PathBuf;
 
 /// One program, every machine: compiles and runs programs over arrays.
@@ -9,6 +11,54 @@ use std::path::PathBuf;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) verb: Verb,
+    #[command(flatten)]
+    settings: SettingOptions,
+}
+
+/// Options of the configuration, before and after every verb. They are no global arguments of clap:
+/// there those after the verb would silently replace those before it.
+#[derive(Args, Debug)]
+pub(crate) struct SettingOptions {
+    /// The configuration's file, in place of the one that is found
+    #[arg(long, value_name = "FILE", help_heading = "Settings")]
+    config: Option<PathBuf>,
+    /// Sets an option; `loopwright config` lists them
+    #[arg(
+        long = "option",
+        short = 'o',
+        value_name = "NAME=VALUE",
+        value_parser = parse_option,
+        help_heading = "Settings"
+    )]
+    options: Vec<(String, String)>,
+}
+
+/// What a verb's arguments say about the settings.
+struct Said<'a> {
+    settings: &'a SettingOptions,
+    device: Option<&'a str>,
+    strict: bool,
+}
+
+impl Arguments {
+    /// The settings: what is said here, over the environment, over the file, over the defaults.
+    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
+        let said = self.verb.said();
+        let config = match (&self.settings.config, &said.settings.config) {
+            (Some(_), Some(_)) => return Err(Failure::usage("`--config` is given twice")),
+            (before, after) => before.as_ref().or(after.as_ref()),
+        };
+        let options = [&self.settings.options, &said.settings.options];
+        let mut command_line: Vec<(String, String)> =
+            options.into_iter().flatten().cloned().collect();
+        if let Some(device) = said.device {
+            command_line.push(("device".to_owned(), device.to_owned()));
+        }
+        if said.strict {
+            command_line.push(("strict".to_owned(), "true".to_owned()));
+        }
+        Settings::from_process(&command_line, config.cloned()).map_err(Failure::from)
+    }
 }
 
 #[derive(Subcommand, Debug)]
@@ -27,6 +77,34 @@ pub(crate) enum Verb {
     Cache(CacheOptions),
     /// Measures Loopwright, side by side with others
     Bench(BenchOptions),
+    /// Every option, its value, and where the value comes from
+    #[command(after_long_help = format!("Options:\n{}", keys_as_text()))]
+    Config(JsonOnly),
+}
+
+impl Verb {
+    fn said(&self) -> Said<'_> {
+        let (settings, device, strict) = match self {
+            Verb::Devices(options) | Verb::Doctor(options) | Verb::Config(options) => {
+                (&options.settings, None, false)
+            }
+            Verb::Run(RunOptions { program, .. }) | Verb::Dump(DumpOptions { program, .. }) => {
+                (&program.settings, program.device.as_deref(), program.strict)
+            }
+            Verb::Check(options) => (&options.settings, options.device.as_deref(), false),
+            Verb::Bench(options) => (&options.settings, options.device.as_deref(), false),
+            Verb::Cache(options) => match &options.action {
+                CacheAction::List(options) | CacheAction::Clear(options) => {
+                    (&options.settings, None, false)
+                }
+            },
+        };
+        Said {
+            settings,
+            device,
+            strict,
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -34,6 +112,8 @@ pub(crate) struct JsonOnly {
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    settings: SettingOptions,
 }
 
 /// Which program, how, on what.
@@ -42,8 +122,8 @@ pub(crate) struct ProgramOptions {
     /// The program's file (.lw)
     pub(crate) program: PathBuf,
     /// Where it runs: a device's name, or `auto` for the best there is
-    #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub(crate) device: String,
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
     /// A schedule's file; else a schedule is made
     #[arg(long, value_name = "FILE")]
     pub(crate) schedule: Option<PathBuf>,
@@ -52,7 +132,9 @@ pub(crate) struct ProgramOptions {
     pub(crate) sizes: Vec<(String, i64)>,
     /// Keeps every rounding where the program has it: `a * b + c` rounds twice
     #[arg(long)]
-    pub(crate) strict: bool,
+    strict: bool,
+    #[command(flatten)]
+    settings: SettingOptions,
 }
 
 #[derive(Args, Debug)]
@@ -98,8 +180,11 @@ pub(crate) struct DumpOptions {
     #[command(flatten)]
     pub(crate) program: ProgramOptions,
     /// What is shown
-    #[arg(long, value_enum)]
-    pub(crate) stage: Stage,
+    #[arg(long, value_enum, required_unless_present = "out")]
+    pub(crate) stage: Option<Stage>,
+    /// Writes files to this directory, which is made if need be: every stage, or the one of --stage
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// With `--stage kernel`: the kernel before any pass
     #[arg(long)]
     pub(crate) unoptimised: bool,
@@ -108,8 +193,8 @@ pub(crate) struct DumpOptions {
 #[derive(Args, Debug)]
 pub(crate) struct CheckOptions {
     /// What is checked: a device's name, or `auto` for the best there is
-    #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub(crate) device: String,
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
     /// How long random programs are tried, after the fixed suite
     #[arg(long, value_name = "S", default_value_t = 60)]
     pub(crate) seconds: u64,
@@ -122,6 +207,8 @@ pub(crate) struct CheckOptions {
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    settings: SettingOptions,
 }
 
 /// A list of things to measure.
@@ -129,6 +216,8 @@ pub(crate) struct CheckOptions {
 pub(crate) enum Suite {
     /// How fast programs compile, and how fast the default schedule's code runs
     Compile,
+    /// What it costs to hand work to threads; peers are `crossbeam` and `rayon`, both unless one is named
+    Runtime,
 }
 
 #[derive(Args, Debug)]
@@ -137,9 +226,9 @@ pub(crate) struct BenchOptions {
     #[arg(long, value_enum, default_value = "compile")]
     pub(crate) suite: Suite,
     /// Where our side runs: a device's name, or `auto` for the best there is
-    #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub(crate) device: String,
-    /// Peers to measure beside us, for example `loop_tool`; each gets a Python environment of its own
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
+    /// Peers to measure beside us, for example `loop_tool`, which gets a Python environment of its own
     #[arg(long, value_name = "PEERS", value_delimiter = ',')]
     pub(crate) against: Vec<String>,
     /// Only work whose name contains this
@@ -151,6 +240,8 @@ pub(crate) struct BenchOptions {
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    settings: SettingOptions,
 }
 
 #[derive(Args, Debug)]
@@ -182,6 +273,16 @@ fn parse_size(text: &str) -> Result<(String, i64), String> {
 fn parse_file(text: &str) -> Result<(String, PathBuf), String> {
     let (name, file) = split(text, "NAME=FILE, for example A=a.npy")?;
     Ok((name, PathBuf::from(file)))
+}
+
+fn parse_option(text: &str) -> Result<(String, String), String> {
+    let expected = "expected NAME=VALUE, for example threads=4";
+    let (name, value) = text.split_once('=').ok_or(expected)?;
+    // An empty value is wrong for every option, which then says what it takes.
+    match name.trim() {
+        "" => Err(expected.to_owned()),
+        name => Ok((name.to_owned(), value.to_owned())),
+    }
 }
 
 fn split<'t>(text: &'t str, expected: &str) -> Result<(String, &'t str), String> {

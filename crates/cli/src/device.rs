@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, unavailable};
 use loopwright::backend::{KernelBackend, backends};
+use loopwright_config::{Key, Origin, Settings};
 use std::sync::Arc;
 
 /// The name that leaves the choice to us.
@@ -10,8 +11,8 @@ const AUTO: &str = "auto";
 /// A device, and how it came to be chosen.
 pub(crate) struct Chosen {
     pub(crate) backend: Arc<dyn KernelBackend>,
-    /// Whether the choice was ours.
-    pub(crate) auto: bool,
+    /// Where the name comes from; `None`: the choice was ours.
+    asked: Option<Origin>,
     /// More preferred ones that are not available, with the reason.
     pub(crate) skipped: Vec<(&'static str, String)>,
 }
@@ -23,8 +24,10 @@ impl Chosen {
 
     /// Why it was chosen, in words.
     pub(crate) fn why(&self) -> String {
-        if !self.auto {
-            return "as asked".to_owned();
+        match &self.asked {
+            Some(Origin::CommandLine | Origin::Default) => return "as asked".to_owned(),
+            Some(origin) => return format!("as asked by {origin}"),
+            None => {}
         }
         if self.skipped.is_empty() {
             return "auto: the first choice, and it is available".to_owned();
@@ -38,21 +41,26 @@ impl Chosen {
     }
 }
 
-/// The device of that name, or for `auto` the most preferred one that is available.
-pub(crate) fn choose(name: &str) -> Result<Chosen, Failure> {
+/// The device that the settings name, or for `auto` the most preferred one that is available.
+pub(crate) fn choose(settings: &Settings) -> Result<Chosen, Failure> {
     let known = backends();
+    let name = settings.device();
     if name != AUTO {
         let Some(backend) = known.iter().find(|backend| backend.name() == name) else {
             let names: Vec<&str> = known.iter().map(|backend| backend.name()).collect();
-            return Err(Failure::usage(format!("there is no device `{name}`"))
-                .help(format!("the devices are {} and {AUTO}", names.join(", "))));
+            let complaint = format!("there is no device `{name}`");
+            let failure = match settings.origin(Key::Device) {
+                Origin::CommandLine | Origin::Default => Failure::usage(complaint),
+                origin => Failure::new(format!("{complaint}, which {origin} asks for")),
+            };
+            return Err(failure.help(format!("the devices are {} and {AUTO}", names.join(", "))));
         };
         backend
             .availability()
             .map_err(|why| unavailable(name, &why))?;
         return Ok(Chosen {
             backend: backend.clone(),
-            auto: false,
+            asked: Some(settings.origin(Key::Device).clone()),
             skipped: Vec::new(),
         });
     }
@@ -62,10 +70,13 @@ pub(crate) fn choose(name: &str) -> Result<Chosen, Failure> {
             Ok(()) => {
                 return Ok(Chosen {
                     backend,
-                    auto: true,
+                    asked: None,
                     skipped,
                 });
             }
+            Err(why) if why.broken => return Err(unavailable(backend.name(), &why)),
+            // What is there and does not work is told: passing over it would hide it.
+            Err(why) if why.broken => return Err(unavailable(backend.name(), &why)),
             Err(why) => skipped.push((backend.name(), why.reason)),
         }
     }

@@ -5,6 +5,7 @@ use loopwright::backend::{BackendError, ProgramError};
 use loopwright::graph::GraphError;
 use loopwright::looptree::ScheduleError;
 use loopwright::text::{Diagnostic, Source};
+use loopwright_config::ConfigError;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -68,6 +69,15 @@ impl Failure {
         self
     }
 
+    /// What went wrong, without help.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Failure::Message { text, .. } => text,
+            Failure::Place(rendered) => rendered,
+            Failure::BrokenPipe => "nobody reads the output any more",
+        }
+    }
+
     /// Tells the person, on stderr, and gives the process's exit code.
     pub(crate) fn report(&self) -> ExitCode {
         let style = Style::new(stderr_paints());
@@ -100,6 +110,16 @@ impl From<io::Error> for Failure {
             io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
             _ => Failure::new(format!("cannot write to the standard output: {error}")),
         }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Failure {
+        let failure = match error.is_usage() {
+            true => Failure::usage(error.to_string()),
+            false => Failure::new(error.to_string()),
+        };
+        failure.help("`loopwright help config` describes every option")
     }
 }
 
@@ -163,6 +183,11 @@ pub(crate) fn report_panics() {
 
 /// A device that cannot be used here.
 pub(crate) fn unavailable(name: &str, why: &loopwright::backend::Unavailable) -> Failure {
-    Failure::new(format!("device `{name}` is not available: {}", why.reason))
-        .help(format!("{}; `--device auto` takes what there is", why.help))
+    let (state, otherwise) = match why.broken {
+        // `auto` does not pass over it.
+        true => ("is broken", "`--device interp` does without it"),
+        false => ("is not available", "`--device auto` takes what there is"),
+    };
+    Failure::new(format!("device `{name}` {state}: {}", why.reason))
+        .help(format!("{}; {otherwise}", why.help))
 }

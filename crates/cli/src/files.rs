@@ -1,4 +1,4 @@
-//! Reading programs and arrays, writing arrays.
+//! Reading programs and arrays, writing arrays and texts.
 
 use crate::failure::Failure;
 use crate::preview::describe;
@@ -133,6 +133,15 @@ pub(crate) fn write_array(path: &Path, array: &Array) -> Result<(), Failure> {
     let file = writer
         .into_inner()
         .map_err(|error| failed(error.into_error()))?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+/// Writes a text so that the file is there as a whole or not at all.
+pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::file("write", path, &error);
+    let mut file = temporary(&directory_of(path)).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
     file.persist(path).map_err(|error| failed(error.error))?;
     Ok(())
 }

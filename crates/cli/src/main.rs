@@ -2,10 +2,10 @@
 //!
 //! Verbs are one file each under `verbs`. Everything printed for people goes through [`terminal`],
 //! everything that went wrong comes back as a [`failure::Failure`], and only this file decides about
-//! exit codes: 0, 1 for a failure, 2 for a command line that makes no sense.
+//! exit codes: 0, 1 for a failure, 2 for a command line that makes no sense. What is set on the command
+//! line, in the environment and in the file is read once, here, and handed to the verbs.
 
 mod arguments;
-mod cache_directory;
 mod device;
 mod failure;
 mod files;
@@ -20,6 +20,8 @@ mod verbs;
 
 use arguments::{Arguments, Verb};
 use clap::Parser;
+use failure::Failure;
+use loopwright_threads::ForkJoin;
 use std::process::ExitCode;
 use terminal::Terminal;
 
@@ -27,17 +29,25 @@ fn main() -> ExitCode {
     failure::report_panics();
     let arguments = Arguments::parse();
     let mut terminal = Terminal::new();
-    let done = match &arguments.verb {
-        Verb::Devices(options) => verbs::devices::devices(options, &mut terminal),
-        Verb::Run(options) => verbs::run::run(options, &mut terminal),
-        Verb::Dump(options) => verbs::dump::dump(options, &mut terminal),
-        Verb::Check(options) => verbs::check::check(options, &mut terminal),
-        Verb::Doctor(options) => verbs::doctor::doctor(options, &mut terminal),
-        Verb::Cache(options) => verbs::cache::cache(options, &mut terminal),
-        Verb::Bench(options) => verbs::bench::bench(options, &mut terminal),
-    };
+    let done = perform(&arguments, &mut terminal);
     match done.and_then(|code| terminal.flush().map(|()| code)) {
         Ok(code) => code,
         Err(failure) => failure.report(),
+    }
+}
+
+fn perform(arguments: &Arguments, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    let settings = &arguments.settings()?;
+    // Before anything uses the pool of the process, which asks only once.
+    ForkJoin::configure(settings.threads()).map_err(|error| Failure::new(error.to_string()))?;
+    match &arguments.verb {
+        Verb::Devices(options) => verbs::devices::devices(options, terminal),
+        Verb::Run(options) => verbs::run::run(options, settings, terminal),
+        Verb::Dump(options) => verbs::dump::dump(options, settings, terminal),
+        Verb::Check(options) => verbs::check::check(options, settings, terminal),
+        Verb::Doctor(options) => verbs::doctor::doctor(options, settings, terminal),
+        Verb::Cache(options) => verbs::cache::cache(options, settings, terminal),
+        Verb::Bench(options) => verbs::bench::bench(options, settings, terminal),
+        Verb::Config(options) => verbs::config::config(options, settings, terminal),
     }
 }

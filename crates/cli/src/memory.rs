@@ -66,7 +66,8 @@ impl Plan {
         let mut buffers = Vec::new();
         for param in &stages.lowered.params {
             buffers.push(match param {
-                KernelParam::Size(_) => continue,
+                // A log is no memory of the program, and lowering asks for none.
+                KernelParam::Size(_) | KernelParam::Log => continue,
                 KernelParam::Parameter(node) => {
                     let role = match graph.node(*node).op {
                         NodeOp::State => Role::State,

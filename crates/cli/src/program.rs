@@ -1,7 +1,6 @@
 //! A program from its file, with a device, a schedule and sizes.
 
 use crate::arguments::ProgramOptions;
-use crate::cache_directory::cache_directory;
 use crate::device::{Chosen, choose};
 use crate::failure::Failure;
 use crate::files::read_text;
@@ -11,11 +10,14 @@ use loopwright::kernel::passes::Pipeline;
 use loopwright::looptree::{Schedule, parse_schedule};
 use loopwright::lower::LowerError;
 use loopwright::text::Source;
+use loopwright_config::Settings;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A program that was read, and everything that was said about how it runs.
 pub(crate) struct Opened<'o> {
     options: &'o ProgramOptions,
+    settings: &'o Settings,
     /// Every result a node of its own: what schedules speak about.
     pub(crate) graph: Graph,
     schedule: Option<Schedule>,
@@ -24,7 +26,10 @@ pub(crate) struct Opened<'o> {
 
 impl<'o> Opened<'o> {
     /// Reads program and schedule and chooses the device.
-    pub(crate) fn new(options: &'o ProgramOptions) -> Result<Opened<'o>, Failure> {
+    pub(crate) fn new(
+        options: &'o ProgramOptions,
+        settings: &'o Settings,
+    ) -> Result<Opened<'o>, Failure> {
         let source = Source::new(
             options.program.display().to_string(),
             read_text(&options.program)?,
@@ -39,9 +44,10 @@ impl<'o> Opened<'o> {
                 Some(schedule.map_err(|error| Failure::at(&error, &source))?)
             }
         };
-        let device = choose(&options.device)?;
+        let device = choose(settings)?;
         Ok(Opened {
             options,
+            settings,
             graph,
             schedule,
             device,
@@ -77,8 +83,8 @@ impl<'o> Opened<'o> {
     /// The program that the device makes of the stages.
     pub(crate) fn compile(&self, stages: Stages) -> Result<Arc<Program>, Failure> {
         let options = CompileOptions {
-            strict: self.options.strict,
-            cache: cache_directory(),
+            strict: self.settings.strict(),
+            cache: self.settings.cache_dir().map(Path::to_owned),
         };
         let executable = self.device.backend.compile(&stages.module, &options)?;
         Ok(Arc::new(Program::new(stages, executable)))

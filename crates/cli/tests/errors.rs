@@ -328,7 +328,10 @@ fn option_without_effect() {
 #[test]
 fn no_verb() {
     let told = Sandbox::new().fail(2, &[]);
-    assert!(told.contains("Usage: loopwright <COMMAND>"), "{told}");
+    assert!(
+        told.contains("Usage: loopwright [OPTIONS] <COMMAND>"),
+        "{told}"
+    );
 }
 
 #[cfg(unix)]

@@ -1,8 +1,9 @@
-//! What can go wrong beside what is looked for.
+//! What can go wrong.
 
+use crate::verify::Difference;
 use std::path::Path;
 
-/// What went wrong with the checking itself.
+/// What the checking finds wrong with a run, or what went wrong with the checking itself.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ConformanceError {
     /// A file could not be written.
@@ -13,6 +14,17 @@ pub enum ConformanceError {
         /// Why.
         reason: String,
     },
+    /// A run that cannot be verified.
+    #[error("kernel `{kernel}` cannot be verified: {reason}")]
+    Run {
+        /// The kernel.
+        kernel: String,
+        /// What does not fit.
+        reason: String,
+    },
+    /// A run gave something else than it should have.
+    #[error(transparent)]
+    Difference(#[from] Box<Difference>),
 }
 
 impl ConformanceError {

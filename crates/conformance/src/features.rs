@@ -118,6 +118,21 @@ pub const FEATURES: &[Feature] = &[
         sizes: &[&[]],
     },
     Feature {
+        name: "random_numbers_by_counter",
+        program: "size N\ninput seed: i32\ndim i = N, j = 3\ncounter = i * size(j) + j\noutput bits = random_bits(seed, counter)\noutput a = uniform[f64](seed, counter)\noutput b = uniform[f16](seed, -counter)\noutput c = uniform[bf16](seed, counter)\n",
+        sizes: &[&[("N", 9)], &[("N", 1)], &[("N", 0)]],
+    },
+    Feature {
+        name: "normal_numbers",
+        program: "size N\ninput seed: u64\noutput a = normal[i=N](seed)\noutput b = normal[f64](seed, index[i, u8])\noutput c = normal[i, f16](seed)\n",
+        sizes: &[&[("N", 13)], &[("N", 0)]],
+    },
+    Feature {
+        name: "one_hot_contraction",
+        program: "size N\ninput x: f32[k=N, d=3]\ninput t: i64[i=5]\noutput y = sum[k](select(k == t, x, 0))\noutput z = sum[k](i64(k == t) * i64(x))\n",
+        sizes: &[&[("N", 6)], &[("N", 1)], &[("N", 0)]],
+    },
+    Feature {
         name: "casts",
         program: "input x: f32[i=9]\noutput a = i8(x)\noutput b = u16(x)\noutput c = bf16(x)\noutput d = f8e4m3(x)\noutput e = bool(x)\noutput f = f64(i32(x))\noutput g = bitcast[u32](x)\n",
         sizes: &[&[]],

@@ -9,8 +9,9 @@
 //! - [`suite`]: all of it, as `loopwright check` runs it, and as the tests of a backend's crate with one
 //!   line ([`conformance_tests!`]).
 //! - [`mutate`]: damaged texts for the parsers.
+//! - [`verify`]: a run of any program, checked after the fact; what `LOOPWRIGHT_VERIFY=1` does.
 //!
-//! Results are compared without a tolerance; how that is sound is said at
+//! Results are compared without an assumed tolerance; how that is sound is said at
 //! [`generate::Arithmetic`].
 //!
 //! ```
@@ -28,14 +29,18 @@
 
 mod error;
 pub mod features;
+mod files;
 pub mod generate;
 pub mod mutate;
 pub mod ops;
 pub mod oracle;
+mod rebuild;
 mod rng;
 pub mod shrink;
 pub mod suite;
+pub mod verify;
 
 pub use error::ConformanceError;
 pub use rng::Rng;
 pub use suite::{CheckOptions, Failure, Report, check};
+pub use verify::{Difference, VerifiedRun, Verifier};

@@ -359,7 +359,8 @@ macro_rules! conformance_tests {
         $crate::conformance_tests! { @features $make;
             matrix_product broadcast reductions accumulators arg_reductions scans sorting gather
             scatter padding convolution pooling concatenation views_of_views reshapes
-            indices_and_sizes constants random_numbers casts states shifted_state softmax
+            indices_and_sizes constants random_numbers random_numbers_by_counter normal_numbers
+            one_hot_contraction casts states shifted_state softmax
             empty_and_single
         }
 

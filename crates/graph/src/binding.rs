@@ -1,21 +1,24 @@
-//! Values for a program's sizes.
+//! Values for a program's sizes and statics.
 
 use crate::error::GraphError;
 use crate::ir::{DimId, Graph, NodeId, NodeOp, SymbolInfo};
+use crate::statics::{Static, inside_range};
 use crate::text::expr_text;
 use loopwright_symbolic::{Expr, ExprKind, Symbol};
 
-/// The value of every size of one run.
+/// The value of every size of one run, and of every static.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Binding {
     /// By symbol; index symbols hold 0.
-    values: Vec<i64>,
+    pub(crate) values: Vec<i64>,
+    /// The range of each static, by symbol; the second number is no value any more.
+    pub(crate) ranges: Vec<(i64, i64)>,
     /// By dimension.
     sizes: Vec<i64>,
 }
 
 impl Binding {
-    /// The value of a size symbol.
+    /// The value of a size or a static.
     pub fn value(&self, symbol: Symbol) -> i64 {
         self.values[symbol.0 as usize]
     }
@@ -36,22 +39,34 @@ impl Binding {
         self.shape(graph, node).iter().product()
     }
 
-    /// Values of all size symbols, in order, as kernels take them.
+    /// Values of all sizes and statics, in order, as kernels take them.
     pub fn arguments(&self, graph: &Graph) -> Vec<i64> {
         graph
-            .sizes()
+            .integers()
             .map(|(symbol, ..)| self.value(symbol))
             .collect()
     }
 }
 
 impl Graph {
-    /// Values for all sizes: the given ones, else the program's defaults. Checks that every
-    /// dimension has a size and every node fits the address space.
+    /// Values for all sizes and statics: the given ones, else the program's defaults. Checks that every
+    /// dimension has a size, every node fits the address space, and every static is in its range.
     pub fn bind(&self, given: &[(&str, i64)]) -> Result<Binding, GraphError> {
+        self.bound(given, true)
+    }
+
+    /// Values for all sizes, as [`Graph::bind`] gives them, before those of statics are known. A static
+    /// that is not given holds its default, or the lower end of its range, until
+    /// [`Binding::set_static`] chooses its value; its range may be empty as long as none is chosen.
+    pub fn bind_sizes(&self, given: &[(&str, i64)]) -> Result<Binding, GraphError> {
+        self.bound(given, false)
+    }
+
+    /// `complete`: every static must have a value.
+    fn bound(&self, given: &[(&str, i64)], complete: bool) -> Result<Binding, GraphError> {
         for (name, _) in given {
-            if !self.sizes().any(|(_, found, _)| found == *name) {
-                let sizes: Vec<&str> = self.sizes().map(|(_, name, _)| name).collect();
+            if !self.integers().any(|(_, found, _)| found == *name) {
+                let sizes: Vec<&str> = self.integers().map(|(_, name, _)| name).collect();
                 return Err(GraphError::NoSuchSize {
                     name: (*name).to_owned(),
                     sizes: sizes.join(", "),
@@ -63,11 +78,7 @@ impl Graph {
             let SymbolInfo::Size { name, default } = info else {
                 continue;
             };
-            let value = given
-                .iter()
-                .rev()
-                .find(|(given, _)| given == name)
-                .map(|(_, value)| *value)
+            let value = last(given, name)
                 .or(*default)
                 .ok_or_else(|| GraphError::Unbound { name: name.clone() })?;
             if value < 0 {
@@ -103,12 +114,58 @@ impl Graph {
             }
             sizes.push(size);
         }
-        let binding = Binding { values, sizes };
+        let mut binding = Binding {
+            ranges: vec![(0, 0); values.len()],
+            values,
+            sizes,
+        };
+        for found in self.statics() {
+            let at = found.symbol.0 as usize;
+            let range = (
+                self.range_end(&found, found.lo, &binding)?,
+                self.range_end(&found, found.hi, &binding)?,
+            );
+            binding.ranges[at] = range;
+            let given = last(given, found.name);
+            let chosen = match given.or(found.default) {
+                Some(value) if complete || given.is_some() => {
+                    inside_range(found.name, value, range)?
+                }
+                Some(value) if (range.0..range.1).contains(&value) => value,
+                None if complete && range.0 < range.1 => {
+                    return Err(GraphError::UnboundStatic {
+                        name: found.name.to_owned(),
+                        lo: range.0,
+                        hi: range.1,
+                    });
+                }
+                None if complete => inside_range(found.name, range.0, range)?,
+                _ => range.0,
+            };
+            binding.values[at] = chosen;
+        }
         for node in self.node_ids() {
             self.check_fits(node, &binding)?;
             self.check_divisors(node, &binding)?;
         }
         Ok(binding)
+    }
+
+    /// One end of a static's range.
+    fn range_end(
+        &self,
+        found: &Static<'_>,
+        end: &Expr,
+        binding: &Binding,
+    ) -> Result<i64, GraphError> {
+        end.evaluate(&|symbol| binding.values.get(symbol.0 as usize).copied())
+            .map_err(|error| {
+                GraphError::Symbolic(format!(
+                    "the range of static `{}` cannot be computed: {}",
+                    found.name,
+                    error.display(&|symbol| self.symbol_name(symbol))
+                ))
+            })
     }
 
     /// Refuses a node that is computed and whose index or value divides by a size that is 0.
@@ -124,7 +181,9 @@ impl Graph {
         while let Some(expr) = open.pop() {
             if let ExprKind::FloorDiv(_, divisor) | ExprKind::Mod(_, divisor) = expr.kind() {
                 let value = |symbol: Symbol| match self.symbol(symbol) {
-                    SymbolInfo::Size { .. } => Some(binding.value(symbol)),
+                    SymbolInfo::Size { .. } | SymbolInfo::Static { .. } => {
+                        Some(binding.value(symbol))
+                    }
                     SymbolInfo::Index(_) => None,
                 };
                 if divisor.evaluate(&value) == Ok(0) {
@@ -170,4 +229,10 @@ impl Graph {
         }
         Ok(())
     }
+}
+
+/// The value given last under a name.
+fn last(given: &[(&str, i64)], name: &str) -> Option<i64> {
+    let found = given.iter().rev().find(|(given, _)| *given == name);
+    found.map(|(_, value)| *value)
 }

@@ -3,6 +3,7 @@
 use crate::error::GraphError;
 use crate::ir::{Dim, DimId, Graph, Node, NodeId, NodeOp, Output, SymbolInfo, Update, View};
 use crate::solve::{self, Claim, Located, Origin};
+use crate::statics;
 use loopwright_ops::{DType, Op, OpError, ReduceOp, Scalar, can_bitcast};
 use loopwright_symbolic::{Expr, ExprKind, Symbol};
 use loopwright_text::Span;
@@ -19,18 +20,21 @@ pub struct GraphBuilder {
     pub(crate) outputs: Vec<Output>,
     pub(crate) updates: Vec<Update>,
     pub(crate) claims: Vec<Claim>,
-    /// Names of sizes, dimensions and nodes share one space, so that a name means one thing.
-    names: FxHashMap<String, Named>,
+    /// Names of sizes, statics, dimensions and nodes share one space, so that a name means one thing.
+    pub(crate) names: FxHashMap<String, Named>,
+    /// The statics, with their places.
+    pub(crate) static_places: Vec<(Symbol, Option<Span>)>,
     /// Where each node stands in a source, for those that were read from one.
     pub(crate) places: Vec<Option<Span>>,
     /// Where what is added next stands in a source.
-    place: Option<Span>,
+    pub(crate) place: Option<Span>,
 }
 
 /// What a name is the name of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Named {
+pub(crate) enum Named {
     Size(Symbol),
+    Static(Symbol),
     Dim(DimId),
     Node(NodeId),
 }
@@ -67,6 +71,9 @@ impl GraphBuilder {
         let sizes = graph
             .sizes()
             .map(|(symbol, name, _)| (name.to_owned(), Named::Size(symbol)));
+        let statics = graph
+            .statics()
+            .map(|found| (found.name.to_owned(), Named::Static(found.symbol)));
         let named_dims = graph
             .dim_ids()
             .map(|dim| (graph.dim(dim).name.clone(), Named::Dim(dim)));
@@ -75,7 +82,12 @@ impl GraphBuilder {
             .filter(|node| !graph.node(*node).name.is_empty())
             .map(|node| (graph.node(node).name.clone(), Named::Node(node)));
         GraphBuilder {
-            names: sizes.chain(named_dims).chain(named_nodes).collect(),
+            names: sizes
+                .chain(statics)
+                .chain(named_dims)
+                .chain(named_nodes)
+                .collect(),
+            static_places: graph.statics().map(|found| (found.symbol, None)).collect(),
             symbols: graph.symbols.clone(),
             dims: dims.collect(),
             nodes: graph.nodes.clone(),
@@ -274,7 +286,7 @@ impl GraphBuilder {
         Ok(self.push(NodeOp::Index(dim), &[], &[dim], dtype))
     }
 
-    /// The value of an expression over size symbols and [`GraphBuilder::size_of`].
+    /// The value of an expression over size symbols, static symbols and [`GraphBuilder::size_of`].
     pub fn size_value(&mut self, size: Expr) -> Result<NodeId, GraphError> {
         for symbol in size.symbols() {
             if let Some(SymbolInfo::Index(dim)) = self.symbols.get(symbol.0 as usize) {
@@ -624,6 +636,12 @@ impl GraphBuilder {
         Ok(())
     }
 
+    /// Takes an output back; does nothing where there is none of that name. Nodes that nothing reads
+    /// any more stay until dead nodes are removed.
+    pub fn remove_output(&mut self, name: &str) {
+        self.outputs.retain(|output| output.name != name);
+    }
+
     /// Gives a state a new value after the run.
     pub fn update(&mut self, state: NodeId, value: NodeId) -> Result<(), GraphError> {
         let target = self.node(state);
@@ -664,6 +682,17 @@ impl GraphBuilder {
             return Err(GraphError::NoOutput.into());
         }
         let sizes = solve::solve(&self)?;
+        let mut symbols = self.symbols;
+        for (symbol, place) in &self.static_places {
+            let SymbolInfo::Static { lo, hi, .. } = &mut symbols[symbol.0 as usize] else {
+                unreachable!("only statics are listed as such");
+            };
+            for end in [lo, hi] {
+                *end = end
+                    .substitute(&|symbol| solve::solved(symbol, &sizes))
+                    .map_err(|error| Located::at(error.into(), *place))?;
+            }
+        }
         let mut nodes = self.nodes;
         for (node, place) in nodes.iter_mut().zip(&self.places) {
             let exprs: Vec<&mut Expr> = match &mut node.op {
@@ -688,13 +717,15 @@ impl GraphBuilder {
             })
             .collect();
         let graph = Graph {
-            symbols: self.symbols,
+            symbols,
             dims,
             nodes,
             outputs: self.outputs,
             updates: self.updates,
         };
-        solve::check(&graph, &self.places, &self.claims)?;
+        let bounds = graph.bounds();
+        statics::check(&graph, &self.static_places, &self.places, &bounds)?;
+        solve::check(&graph, &self.places, &self.claims, &bounds)?;
         Ok(graph.without_dead_nodes())
     }
 
@@ -773,10 +804,11 @@ impl GraphBuilder {
         Ok(())
     }
 
-    fn check_name(&self, name: &str) -> Result<(), GraphError> {
+    pub(crate) fn check_name(&self, name: &str) -> Result<(), GraphError> {
         let taken_by = match self.names.get(name) {
             Some(Named::Dim(_)) => "a dimension",
             Some(Named::Size(_)) => "a size",
+            Some(Named::Static(_)) => "a static",
             Some(Named::Node(_)) => "a node",
             None => return Ok(()),
         };

@@ -154,6 +154,76 @@ pub enum GraphError {
         /// The symbol.
         name: String,
     },
+    /// A static without a value.
+    #[error(
+        "static `{name}` has no value; give it one of {lo} .. {hi}, for example `--set {name}={lo}`"
+    )]
+    UnboundStatic {
+        /// The symbol.
+        name: String,
+        /// Its smallest value.
+        lo: i64,
+        /// The end of its range.
+        hi: i64,
+    },
+    /// A value that a static cannot have.
+    #[error("`{name}` is {value}, outside its range {lo} .. {hi}")]
+    OutsideRange {
+        /// The static.
+        name: String,
+        /// The value.
+        value: i64,
+        /// Its smallest value.
+        lo: i64,
+        /// The end of its range.
+        hi: i64,
+    },
+    /// A static that can have no value.
+    #[error("`{name}` can have no value: its range {lo} .. {hi} is empty")]
+    EmptyRange {
+        /// The static.
+        name: String,
+        /// Where its range begins.
+        lo: i64,
+        /// Where it ends.
+        hi: i64,
+    },
+    /// A range made of something that is known too late.
+    #[error(
+        "the range of static `{name}` cannot depend on {other}; it is made of numbers and sizes"
+    )]
+    StaticRange {
+        /// The static.
+        name: String,
+        /// What it depends on.
+        other: String,
+    },
+    /// A size that depends on a static.
+    #[error(
+        "the size of dimension `{dim}` would depend on static `{name}`, whose value is chosen after memory is laid out; a size is made of numbers and sizes"
+    )]
+    StaticSize {
+        /// The static.
+        name: String,
+        /// The dimension.
+        dim: String,
+    },
+    /// An index divided by a static that may be 0.
+    #[error(
+        "an index cannot be divided by {divisor}, which may be 0 in the range of static `{name}`; let the range start at 1, or divide by a number or a size"
+    )]
+    StaticDivisor {
+        /// The static.
+        name: String,
+        /// What it divides by.
+        divisor: String,
+    },
+    /// A value chosen for something that is no static.
+    #[error("`{name}` is not a static, so its value cannot be chosen for a run")]
+    NotAStatic {
+        /// What it is.
+        name: String,
+    },
     /// A value for a size that the program does not have.
     #[error("the program has no size `{name}`; its sizes are [{sizes}]")]
     NoSuchSize {
@@ -192,6 +262,22 @@ pub enum GraphError {
     UpdatedTwice {
         /// The state.
         name: String,
+    },
+    /// An input that a program does not have.
+    #[error("the program has no input `{name}`")]
+    NotAnInput {
+        /// The name asked for.
+        name: String,
+    },
+    /// Two programs that are joined and differ in what a name means.
+    #[error("`{name}` is {here} in the program and {there} in the one it is joined with")]
+    SpliceConflict {
+        /// The name.
+        name: String,
+        /// What it is in the program.
+        here: String,
+        /// What it is in the other one.
+        there: String,
     },
     /// A program without results.
     #[error("the program has no output and updates no state; add `output NAME`")]

@@ -1,4 +1,4 @@
-//! Proving that an index stays inside a dimension, for symbolic sizes too.
+//! Proving that an index stays inside a dimension, for symbolic sizes and any value of statics too.
 
 use crate::ir::{Graph, SymbolInfo};
 use loopwright_symbolic::{Bounds, Error, Expr, ExprKind, Range, Symbol};
@@ -25,8 +25,8 @@ pub fn stays_inside(graph: &Graph, index: &Expr, size: &Expr, bounds: &Bounds) -
     low && high
 }
 
-/// Bounds of indices as expressions over size symbols, given that the dimensions which occur are not
-/// empty.
+/// Bounds of indices as expressions over size symbols, given that the dimensions and the ranges of
+/// statics which occur are not empty.
 struct Prover<'a> {
     graph: &'a Graph,
     /// The smallest value of each size symbol for which the index is computed at all.
@@ -56,8 +56,15 @@ impl<'a> Prover<'a> {
             least: vec![0; graph.symbols().len()],
         };
         for symbol in index.symbols() {
-            if let SymbolInfo::Index(dim) = graph.symbol(symbol) {
-                prover.assume_at_least(&graph.dim(*dim).size, 1);
+            match graph.symbol(symbol) {
+                SymbolInfo::Index(dim) => prover.assume_at_least(&graph.dim(*dim).size, 1),
+                SymbolInfo::Static { lo, hi, .. } => {
+                    // A difference that does not fit says nothing.
+                    if let Ok(count) = hi.sub(lo) {
+                        prover.assume_at_least(&count, 1);
+                    }
+                }
+                SymbolInfo::Size { .. } => {}
             }
         }
         prover
@@ -123,17 +130,14 @@ impl<'a> Prover<'a> {
         }
     }
 
-    fn is_index(&self, symbol: Symbol) -> bool {
-        matches!(self.graph.symbol(symbol), SymbolInfo::Index(_))
+    /// Whether a symbol has many values while the sizes have one: an index, or a static.
+    fn varies(&self, symbol: Symbol) -> bool {
+        !matches!(self.graph.symbol(symbol), SymbolInfo::Size { .. })
     }
 
-    /// The smallest or largest value of an expression, free of index symbols.
+    /// The smallest or largest value of an expression, free of index and static symbols.
     fn end(&self, expr: &Expr, end: End) -> Result<Option<Expr>, Error> {
-        if !expr
-            .symbols()
-            .into_iter()
-            .any(|symbol| self.is_index(symbol))
-        {
+        if !expr.symbols().into_iter().any(|symbol| self.varies(symbol)) {
             return Ok(Some(expr.clone()));
         }
         let one = Expr::constant(1);
@@ -144,6 +148,8 @@ impl<'a> Prover<'a> {
                 (SymbolInfo::Index(dim), End::Largest) => {
                     Some(self.graph.dim(*dim).size.sub(&one)?)
                 }
+                (SymbolInfo::Static { lo, .. }, End::Smallest) => Some(lo.clone()),
+                (SymbolInfo::Static { hi, .. }, End::Largest) => Some(hi.sub(&one)?),
                 (SymbolInfo::Size { .. }, _) => Some(expr.clone()),
             }),
             ExprKind::Add(terms) => {
@@ -158,18 +164,25 @@ impl<'a> Prover<'a> {
             }
             ExprKind::Mul(factors) => self.product_end(factors, end),
             ExprKind::FloorDiv(a, b) => {
-                if !self.positive(b)? {
+                let Some((least, most)) = self.divisor(b)? else {
                     return Ok(None);
-                }
+                };
                 match self.end(a, end)? {
-                    Some(bound) => bound.floor_div(b).map(Some),
-                    None => Ok(None),
+                    Some(bound) if least == most => bound.floor_div(&least).map(Some),
+                    // What is not negative grows as its divisor shrinks.
+                    Some(bound) if self.nonnegative(&bound)? => bound
+                        .floor_div(match end {
+                            End::Smallest => &most,
+                            End::Largest => &least,
+                        })
+                        .map(Some),
+                    _ => Ok(None),
                 }
             }
-            ExprKind::Mod(_, b) => Ok(match end {
-                _ if !self.positive(b)? => None,
-                End::Smallest => Some(Expr::constant(0)),
-                End::Largest => Some(b.sub(&one)?),
+            ExprKind::Mod(_, b) => Ok(match (self.divisor(b)?, end) {
+                (None, _) => None,
+                (Some(_), End::Smallest) => Some(Expr::constant(0)),
+                (Some((_, most)), End::Largest) => Some(most.sub(&one)?),
             }),
             ExprKind::Min(a, b) => match (self.end(a, end)?, self.end(b, end)?) {
                 (Some(a), Some(b)) => Expr::min(&a, &b).map(Some),
@@ -189,13 +202,25 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// The bound of a product with one factor that holds index symbols.
+    /// The smallest and largest value of a divisor that is certainly positive; a static makes them two.
+    fn divisor(&self, expr: &Expr) -> Result<Option<(Expr, Expr)>, Error> {
+        let ends = (
+            self.end(expr, End::Smallest)?,
+            self.end(expr, End::Largest)?,
+        );
+        match ends {
+            (Some(least), Some(most)) if self.positive(&least)? => Ok(Some((least, most))),
+            _ => Ok(None),
+        }
+    }
+
+    /// The bound of a product with one factor that holds index or static symbols.
     fn product_end(&self, factors: &[Expr], end: End) -> Result<Option<Expr>, Error> {
         let mut scale = Expr::constant(1);
         let mut varying = None;
         for factor in factors {
             let symbols = factor.symbols();
-            if !symbols.into_iter().any(|symbol| self.is_index(symbol)) {
+            if !symbols.into_iter().any(|symbol| self.varies(symbol)) {
                 scale = scale.mul(factor)?;
             } else if varying.replace(factor).is_some() {
                 return Ok(None);
@@ -223,10 +248,62 @@ impl<'a> Prover<'a> {
 
     /// Whether an expression over size symbols is certainly not negative.
     fn nonnegative(&self, expr: &Expr) -> Result<bool, Error> {
-        let symbols = expr.symbols();
-        if symbols.iter().any(|symbol| self.is_index(*symbol)) {
+        if expr.symbols().iter().any(|symbol| self.varies(*symbol)) {
             return Ok(false);
         }
+        if self.nonnegative_from_least(expr)? {
+            return Ok(true);
+        }
+        let smaller = self.without_symbolic_quotients(expr)?;
+        Ok(smaller != *expr && self.nonnegative_from_least(&smaller)?)
+    }
+
+    /// An expression that is not larger, in which no term is a multiple `b*k` of a quotient by the
+    /// expression `b`: `a - (b - 1) <= b*(a // b) <= a`. See [`without_quotients`] for numbers.
+    fn without_symbolic_quotients(&self, expr: &Expr) -> Result<Expr, Error> {
+        let terms = match expr.kind() {
+            ExprKind::Add(terms) => terms.as_slice(),
+            _ => std::slice::from_ref(expr),
+        };
+        let mut sum = Expr::constant(0);
+        for term in terms {
+            sum = sum.add(&self.without_symbolic_quotient(term)?)?;
+        }
+        Ok(sum)
+    }
+
+    fn without_symbolic_quotient(&self, term: &Expr) -> Result<Expr, Error> {
+        let ExprKind::Mul(factors) = term.kind() else {
+            return Ok(term.clone());
+        };
+        for (at, quotient) in factors.iter().enumerate() {
+            let ExprKind::FloorDiv(a, b) = quotient.kind() else {
+                continue;
+            };
+            let Some(divisor) = factors.iter().position(|factor| factor == b) else {
+                continue;
+            };
+            let mut times = Expr::constant(1);
+            for (other, factor) in factors.iter().enumerate() {
+                if other != at && other != divisor {
+                    times = times.mul(factor)?;
+                }
+            }
+            if !self.positive(b)? {
+                continue;
+            }
+            if self.nonnegative_from_least(&times.neg()?)? {
+                return a.mul(&times);
+            }
+            if self.nonnegative_from_least(&times)? {
+                return a.sub(b)?.add(&Expr::constant(1))?.mul(&times);
+            }
+        }
+        Ok(term.clone())
+    }
+
+    fn nonnegative_from_least(&self, expr: &Expr) -> Result<bool, Error> {
+        let symbols = expr.symbols();
         // Every symbol is counted from its smallest value, so that a polynomial is certainly not
         // negative if none of its coefficients is.
         let shifted = expr.substitute(&|symbol| {

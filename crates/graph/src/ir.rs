@@ -1,5 +1,6 @@
 //! The graph: nodes over named dimensions.
 
+use crate::statics::static_bounds;
 use loopwright_ops::{DType, Op, ReduceOp, Scalar};
 use loopwright_symbolic::{Bounds, Expr, Range, Symbol};
 use smallvec::SmallVec;
@@ -13,13 +14,24 @@ pub struct NodeId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct DimId(pub u32);
 
-/// What a symbol of the graph stands for. Symbols are numbered across both kinds.
+/// What a symbol of the graph stands for. Symbols are numbered across all kinds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SymbolInfo {
     /// A size that is known when the program runs.
     Size {
         /// Its name.
         name: String,
+        /// The value used where none is given.
+        default: Option<i64>,
+    },
+    /// An integer that is chosen when a run is scheduled, when memory is laid out already.
+    Static {
+        /// Its name.
+        name: String,
+        /// Its smallest value, over size symbols.
+        lo: Expr,
+        /// The end of its range, which is no value any more, over size symbols.
+        hi: Expr,
         /// The value used where none is given.
         default: Option<i64>,
     },
@@ -64,7 +76,7 @@ pub enum NodeOp {
     Constant(Arc<[Scalar]>),
     /// The index along a dimension, as an integer.
     Index(DimId),
-    /// The value (`i64`, no dimensions) of an expression over size symbols.
+    /// The value (`i64`, no dimensions) of an expression over size and static symbols.
     Size(Expr),
     /// An op of the table, element by element; operands broadcast along dimensions they lack.
     Map(Op),
@@ -141,7 +153,7 @@ pub enum NodeOp {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
     /// For each dimension of the input, its index, over the index symbols of the view's own
-    /// dimensions and size symbols.
+    /// dimensions, size symbols and static symbols.
     pub map: SmallVec<[Expr; 4]>,
     /// Further conditions (nonzero is true) under which there is an element.
     pub constraints: Vec<Expr>,
@@ -189,15 +201,15 @@ impl Graph {
         &self.symbols[symbol.0 as usize]
     }
 
-    /// The name a symbol is read by: a size's own, or its dimension's.
+    /// The name a symbol is read by: its own, or its dimension's.
     pub fn symbol_name(&self, symbol: Symbol) -> String {
         match &self.symbols[symbol.0 as usize] {
-            SymbolInfo::Size { name, .. } => name.clone(),
+            SymbolInfo::Size { name, .. } | SymbolInfo::Static { name, .. } => name.clone(),
             SymbolInfo::Index(dim) => self.dim(*dim).name.clone(),
         }
     }
 
-    /// The size symbols, in order.
+    /// The size symbols, in order. [`Graph::integers`] has the statics too.
     pub fn sizes(&self) -> impl Iterator<Item = (Symbol, &str, Option<i64>)> {
         self.symbols
             .iter()
@@ -206,7 +218,7 @@ impl Graph {
                 SymbolInfo::Size { name, default } => {
                     Some((Symbol(at as u32), name.as_str(), *default))
                 }
-                SymbolInfo::Index(_) => None,
+                SymbolInfo::Static { .. } | SymbolInfo::Index(_) => None,
             })
     }
 
@@ -286,15 +298,22 @@ impl Graph {
         consumers
     }
 
-    /// What is known of all symbols: sizes are not negative, indices lie within their dimension.
+    /// What is known of all symbols: sizes are not negative, indices lie within their dimension,
+    /// statics within their range.
     pub fn bounds(&self) -> Bounds {
         let mut bounds = Bounds::default();
         for (at, info) in self.symbols.iter().enumerate() {
             let hi = match info {
                 SymbolInfo::Size { .. } => None,
                 SymbolInfo::Index(dim) => self.dim(*dim).size.as_const().map(|size| size - 1),
+                // A static's range is over sizes, which must be known first.
+                SymbolInfo::Static { .. } => continue,
             };
             bounds.insert(Symbol(at as u32), Range { lo: Some(0), hi });
+        }
+        for found in self.statics() {
+            let range = static_bounds(found.lo, found.hi, &bounds);
+            bounds.insert(found.symbol, range);
         }
         bounds
     }

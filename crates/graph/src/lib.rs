@@ -8,7 +8,8 @@
 //!
 //! A [`GraphBuilder`] makes graphs and checks every step. Sizes may be unknown until
 //! [`GraphBuilder::finish`], which infers them in both directions, and may stay symbols until
-//! [`Graph::bind`] gives them values.
+//! [`Graph::bind`] gives them values. A static symbol ([`GraphBuilder::static_symbol`]) is an integer
+//! that is chosen even later, in a known range, and decides no size.
 //!
 //! [`parse`] and [`print()`] are the text form, in files called `.lw`. [`evaluate()`] says what a graph
 //! means, node by node: it is the oracle that everything compiled is compared with.
@@ -41,7 +42,12 @@ mod error;
 mod evaluate;
 mod inside;
 mod ir;
+mod random;
+pub mod rewrite;
 mod solve;
+mod specialise;
+mod splice;
+mod statics;
 mod stores;
 mod text;
 
@@ -52,4 +58,5 @@ pub use error::GraphError;
 pub use evaluate::{EvaluateError, evaluate};
 pub use inside::stays_inside;
 pub use ir::{Dim, DimId, Graph, Node, NodeId, NodeOp, Output, SymbolInfo, Update, View};
+pub use statics::Static;
 pub use text::{parse, print};

@@ -78,7 +78,7 @@ pub(crate) fn name_of(builder: &GraphBuilder, symbol: Symbol) -> String {
         return builder.dim_name(DimId(symbol.0 - UNKNOWN)).to_owned();
     }
     match &builder.symbols[symbol.0 as usize] {
-        SymbolInfo::Size { name, .. } => name.clone(),
+        SymbolInfo::Size { name, .. } | SymbolInfo::Static { name, .. } => name.clone(),
         SymbolInfo::Index(dim) => builder.dim_name(*dim).to_owned(),
     }
 }
@@ -86,6 +86,9 @@ pub(crate) fn name_of(builder: &GraphBuilder, symbol: Symbol) -> String {
 /// The size of every dimension.
 pub(crate) fn solve(builder: &GraphBuilder) -> Result<Vec<Expr>, Located> {
     let names = |symbol: Symbol| name_of(builder, symbol);
+    for claim in &builder.claims {
+        check_known(builder, claim.dim, &claim.size, claim.origin.place)?;
+    }
     let mut equations: Vec<Equation<Origin>> = builder
         .claims
         .iter()
@@ -134,6 +137,25 @@ pub(crate) fn solve(builder: &GraphBuilder) -> Result<Vec<Expr>, Located> {
         }
         return Ok(sizes);
     }
+}
+
+/// Refuses a size that depends on a static: memory is laid out before its value is known.
+fn check_known(
+    builder: &GraphBuilder,
+    dim: DimId,
+    size: &Expr,
+    place: Option<Span>,
+) -> Result<(), Located> {
+    for symbol in size.symbols() {
+        if let Some(SymbolInfo::Static { name, .. }) = builder.symbols.get(symbol.0 as usize) {
+            let error = GraphError::StaticSize {
+                name: name.clone(),
+                dim: builder.dim_name(dim).to_owned(),
+            };
+            return Err(Located::at(error, place));
+        }
+    }
+    Ok(())
 }
 
 /// Every size must be known and not negative.
@@ -219,6 +241,7 @@ fn ties(builder: &GraphBuilder, sizes: &mut [Expr]) -> Result<Vec<Equation<Origi
                 let Some((dim, size)) = tie.filter(|(dim, _)| tied.insert(*dim)) else {
                     continue;
                 };
+                check_known(builder, dim, &size, place)?;
                 let symbol = unknown(dim);
                 if sizes[dim.0 as usize].as_symbol() == Some(symbol) {
                     for known in sizes.iter_mut().filter(|known| known.contains(symbol)) {
@@ -293,7 +316,7 @@ fn tie(
             continue;
         }
         let steps = extent.sub(&one)?.mul(coefficient)?;
-        match coefficient.range(&size_bounds(coefficient)) {
+        match coefficient.range(&size_bounds(builder, coefficient)) {
             Range { lo: Some(0..), .. } => largest = largest.add(&steps)?,
             Range { hi: Some(..=0), .. } => smallest = smallest.add(&steps)?,
             _ => return Ok(None),
@@ -320,10 +343,17 @@ fn tie(
     }
 }
 
-/// Sizes are not negative, and that is all that is known of them.
-fn size_bounds(expr: &Expr) -> Bounds {
+/// Sizes are not negative, and that is all that is known of them; nothing is known of statics.
+fn size_bounds(builder: &GraphBuilder, expr: &Expr) -> Bounds {
+    let is_static = |symbol: Symbol| {
+        let info = builder.symbols.get(symbol.0 as usize);
+        matches!(info, Some(SymbolInfo::Static { .. }))
+    };
     let symbols = expr.symbols().into_iter();
-    symbols.map(|symbol| (symbol, Range::at_least(0))).collect()
+    symbols
+        .filter(|symbol| !is_static(*symbol))
+        .map(|symbol| (symbol, Range::at_least(0)))
+        .collect()
 }
 
 fn explain(contradiction: Contradiction<Origin>, names: &dyn Fn(Symbol) -> String) -> Located {
@@ -369,13 +399,13 @@ pub(crate) fn check(
     graph: &Graph,
     places: &[Option<Span>],
     claims: &[Claim],
+    bounds: &Bounds,
 ) -> Result<(), Located> {
-    let bounds = graph.bounds();
     for id in graph.node_ids() {
         let place = places[id.0 as usize];
         match &graph.node(id).op {
             NodeOp::Constant(values) => check_count(graph, id, values.len()),
-            NodeOp::View(view) if view.outside.is_none() => check_view(graph, id, view, &bounds),
+            NodeOp::View(view) if view.outside.is_none() => check_view(graph, id, view, bounds),
             _ => Ok(()),
         }
         .map_err(|error| {

@@ -1,6 +1,7 @@
 //! One case per user error, with the whole message as it is shown.
 //!
 //! `errors.txt` holds them: `=== what is wrong`, the program without its header, `---`, the message.
+//! `BLESS=1` writes the messages anew.
 
 mod support;
 
@@ -17,6 +18,11 @@ fn every_error_is_shown_at_its_place() {
         let (title, rest) = case.split_once('\n').expect("a case has a title");
         let (body, _) = rest.split_once("\n---\n").expect("a case has a message");
         got += &format!("=== {title}\n{body}\n---\n{}\n", refused(body));
+    }
+    if std::env::var_os("BLESS").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/errors.txt");
+        std::fs::write(path, got).expect("the file of errors can be written");
+        return;
     }
     for (case, expected) in got
         .split("=== ")

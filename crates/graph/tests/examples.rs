@@ -244,6 +244,7 @@ fn random_numbers_look_random() {
     near("variance", 1.0, 0.08);
     near("heads", 2000.0, 130.0);
     near("pi", std::f64::consts::PI, 0.1);
+    near("mean_dice", 3.5, 0.11);
 }
 
 #[test]

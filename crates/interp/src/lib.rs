@@ -8,7 +8,8 @@ use loopwright_backend::{
     register_backend,
 };
 use loopwright_kernel::Module;
-use loopwright_kernel::interpret::{Arg, Grid, interpret};
+use loopwright_kernel::interpret::{Arg, Grid, Program};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The interpreter.
@@ -35,32 +36,44 @@ impl KernelBackend for Interp {
         module: &Module,
         _options: &CompileOptions,
     ) -> Result<Arc<dyn Executable>, BackendError> {
+        let program = Program::new(module).map_err(|error| BackendError::Unsupported {
+            backend: self.name().to_owned(),
+            kernel: module
+                .functions
+                .first()
+                .map_or_else(String::new, |function| function.name.clone()),
+            reason: error.to_string(),
+        })?;
         Ok(Arc::new(Interpreted {
             module: module.clone(),
+            program,
         }))
     }
 }
 
 struct Interpreted {
     module: Module,
+    /// The module as the interpreter runs it.
+    program: Program,
 }
 
 impl Executable for Interpreted {
     fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
-        let mut arguments: Vec<Arg<'_>> = arguments
+        let mut arguments: SmallVec<[Arg<'_>; 16]> = arguments
             .iter_mut()
             .map(|argument| match argument {
                 Argument::Read(bytes) => Arg::Read(bytes),
                 Argument::Write(bytes) => Arg::Write(bytes),
+                Argument::Shared(cells) => Arg::Shared(cells),
                 Argument::Scalar(scalar) => Arg::Scalar(*scalar),
             })
             .collect();
-        interpret(&self.module, kernel, &mut arguments, Grid::default()).map_err(|error| {
-            BackendError::Run {
+        self.program
+            .run(kernel, &mut arguments, Grid::default(), None)
+            .map_err(|error| BackendError::Run {
                 kernel: kernel.to_owned(),
                 reason: error.to_string(),
-            }
-        })
+            })
     }
 
     fn code(&self) -> String {

@@ -27,10 +27,12 @@
 //! assert!(error.render(&source).contains("first.lwk:5:3"));
 //! ```
 
+mod append;
 pub mod builder;
 mod compact;
 pub mod interpret;
 pub mod ir;
+mod live;
 mod operands;
 pub mod passes;
 pub mod text;
@@ -38,5 +40,6 @@ pub mod valid;
 
 pub use builder::Builder;
 pub use ir::*;
+pub use live::live_ranges;
 pub use text::{parse, print};
 pub use valid::{ValidationError, validate};

@@ -88,7 +88,7 @@ impl Access {
     pub fn intercept(&self, graph: &Graph) -> Result<Option<Expr>, Error> {
         let origin = |symbol: Symbol| match graph.symbol(symbol) {
             SymbolInfo::Index(_) => Some(Expr::constant(0)),
-            SymbolInfo::Size { .. } => None,
+            SymbolInfo::Size { .. } | SymbolInfo::Static { .. } => None,
         };
         let flat = self.flat(graph)?;
         flat.map(|flat| flat.substitute(&origin)).transpose()

@@ -179,10 +179,12 @@ impl Lowering<'_> {
         let missing =
             |what: &str| LowerError::Symbolic(format!("{what} is used where no loop runs over it"));
         match self.graph.symbol(symbol) {
-            SymbolInfo::Size { name, .. } => match self.sizes.get(&symbol) {
-                Some(value) => Ok(Place::value(*value)),
-                None => Err(missing(name)),
-            },
+            SymbolInfo::Size { name, .. } | SymbolInfo::Static { name, .. } => {
+                match self.sizes.get(&symbol) {
+                    Some(value) => Ok(Place::value(*value)),
+                    None => Err(missing(name)),
+                }
+            }
             SymbolInfo::Index(dim) => {
                 self.index[dim.0 as usize].ok_or_else(|| missing(&self.graph.dim(*dim).name))
             }

@@ -29,6 +29,9 @@ pub enum KernelParam {
     Scratch(u32),
     /// A size.
     Size(Symbol),
+    /// Memory that the kernel logs its stores to. Lowering makes none; a kernel that is to log gets it
+    /// as its last parameter (`loopwright_kernel::passes::log_stores`).
+    Log,
 }
 
 /// Memory that a kernel needs while it runs.
@@ -182,7 +185,7 @@ impl<'a> Lowering<'a> {
         })
     }
 
-    /// Declares inputs, states, constants, outputs, scratch memory and sizes, in this order.
+    /// Declares inputs, states, constants, outputs, scratch memory, and sizes and statics, in this order.
     fn declare_params(&mut self) -> Result<(), LowerError> {
         let graph = self.graph;
         let mut whole: Vec<(NodeId, Value)> = Vec::new();
@@ -231,7 +234,7 @@ impl<'a> Lowering<'a> {
         }
         self.declare_fold_scratch()?;
         self.declare_row_scratch()?;
-        for (symbol, name, _) in graph.sizes() {
+        for (symbol, name, _) in graph.integers() {
             let value = self.builder.param_scalar(DType::I64, name);
             self.params.push(KernelParam::Size(symbol));
             self.sizes.insert(symbol, value);

@@ -174,7 +174,7 @@ ops! {
     Xor "xor" (2 Bits Same true 1) "Bitwise exclusive or.";
     Shl "shl" (2 Int Same false 1) "Left shift; an amount that is negative or not below the width gives 0.";
     Shr "shr" (2 Int Same false 1) "Right shift, arithmetic on signed types; an amount that is negative or not below the width gives 0, or -1 for negative operands.";
-    Threefry "threefry" (2 Word Same false 80) "Threefry-2x32 with 20 rounds: key and counter, low word first, to 64 random bits.";
+    Threefry "threefry" (2 Word Same false 80) "64 random bits: Threefry-2x32 with 20 rounds of a key and a counter; word 0 of each is its low 32 bits, word 1 its high 32.";
     // Three operands.
     Select "select" (3 Any Same false 1) "The second operand where the first, a bool, is true, else the third.";
     MulAdd "mul_add" (3 Number Same false 2) "a * b + c; floats round once (narrow floats once in f32 and once to their own precision).";

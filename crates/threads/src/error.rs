@@ -35,6 +35,25 @@ pub enum ThreadsError {
         /// The largest number.
         most: usize,
     },
+    /// A pool was asked for more threads than one can have.
+    #[error("a fork-join pool of {wanted} threads was asked for; it has at most {most}")]
+    TooManyThreads {
+        /// How many were asked for.
+        wanted: usize,
+        /// The largest number.
+        most: usize,
+    },
+    /// The size of the process's pool was set after its first use.
+    #[error(
+        "the fork-join pool of the process already has {threads} threads; \
+         {wanted} must be asked for before its first use"
+    )]
+    AlreadyStarted {
+        /// How many it has.
+        threads: usize,
+        /// How many were asked for.
+        wanted: usize,
+    },
 }
 
 /// The failure that poisoned a queue.

@@ -1,10 +1,11 @@
 //! Points in a queue that others can wait for.
 
 use crate::error::{Failure, ThreadsError};
+use crate::lines::Lines;
 use crate::park::lock;
 use crate::sync::{
-    Arc, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, Sleeper, fence, looks, notify_all,
-    thread,
+    Arc, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, Sleeper, looks, notify_all,
+    prepare_fences, sleeper_fence, thread, waker_fence,
 };
 use std::fmt;
 use std::sync::OnceLock;
@@ -15,8 +16,9 @@ pub(crate) struct Progress {
     pub(crate) queue: std::sync::Arc<str>,
     /// Set before any task can run.
     pub(crate) worker: OnceLock<thread::ThreadId>,
-    /// How many tasks ended: ran, failed, or were dropped because an earlier one failed.
-    ended: AtomicU64,
+    /// How many tasks ended: ran, failed, or were dropped because an earlier one failed. On lines of its
+    /// own: it is written for every task, and what is beside it is looked at for every push.
+    ended: Lines<AtomicU64>,
     /// Set before the failing task counts as ended.
     failure: OnceLock<std::sync::Arc<Failure>>,
     /// How many threads hold `gate` or wait at `moved`; the worker takes the lock only for them.
@@ -27,10 +29,11 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(queue: std::sync::Arc<str>) -> Progress {
+        prepare_fences();
         Progress {
             queue,
             worker: OnceLock::new(),
-            ended: AtomicU64::new(0),
+            ended: Lines(AtomicU64::new(0)),
             failure: OnceLock::new(),
             waiting: AtomicUsize::new(0),
             gate: Mutex::new(()),
@@ -39,7 +42,7 @@ impl Progress {
     }
 
     pub(crate) fn ended(&self) -> u64 {
-        self.ended.load(Ordering::Acquire)
+        self.ended.0.load(Ordering::Acquire)
     }
 
     pub(crate) fn failure(&self) -> Option<&std::sync::Arc<Failure>> {
@@ -54,10 +57,10 @@ impl Progress {
 
     /// Counts one more task as ended. Called by the worker alone.
     pub(crate) fn end_one(&self) {
-        let ended = self.ended.load(Ordering::Relaxed) + 1;
-        self.ended.store(ended, Ordering::Release);
+        let ended = self.ended.0.load(Ordering::Relaxed) + 1;
+        self.ended.0.store(ended, Ordering::Release);
         // With the fence in `wait_for`: the waiter sees the count, or this sees the waiter.
-        fence(Ordering::SeqCst);
+        waker_fence();
         if self.waiting.load(Ordering::Relaxed) > 0 {
             // Who counted itself and has not seen the new count holds the lock until it waits.
             drop(lock(&self.gate));
@@ -75,14 +78,26 @@ impl Progress {
         Ok(())
     }
 
+    /// Waits until so many tasks ended; gives the failure of one of them.
+    pub(crate) fn wait(&self, count: u64) -> Result<(), ThreadsError> {
+        if self.ended() < count {
+            self.refuse_own_worker()?;
+            self.wait_for(count);
+        }
+        match self.failure() {
+            Some(failure) if failure.index < count => Err(failure.clone().into()),
+            _ => Ok(()),
+        }
+    }
+
     /// Waits until so many tasks ended.
     fn wait_for(&self, count: u64) {
-        if looks(Sleeper::EventWaiter, || self.ended() >= count) {
+        if looks(Sleeper::EventWaiter, || 1, || self.ended() >= count) {
             return;
         }
         let mut gate = lock(&self.gate);
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        sleeper_fence();
         while self.ended() < count {
             gate = match self.moved.wait(gate) {
                 Ok(gate) => gate,
@@ -114,6 +129,33 @@ impl Event {
         &self.progress.queue
     }
 
+    /// How many tasks of the queue are before it.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The point of the same queue that has so many tasks before it. They need not be pushed yet: who
+    /// waits for it waits for them to be pushed, too.
+    pub fn at(&self, count: u64) -> Event {
+        Event::new(Arc::clone(&self.progress), count)
+    }
+
+    /// Moves it to another point of the same queue.
+    pub fn move_to(&mut self, count: u64) {
+        self.count = count;
+    }
+
+    /// Whether both are points of one queue.
+    pub fn is_same_queue(&self, other: &Event) -> bool {
+        Arc::ptr_eq(&self.progress, &other.progress)
+    }
+
+    /// The failure that poisoned the queue before this point, if one did; does not wait.
+    pub fn failure(&self) -> Option<&std::sync::Arc<Failure>> {
+        let failure = self.progress.failure();
+        failure.filter(|failure| failure.index < self.count)
+    }
+
     /// Whether everything before it ended, well or not.
     pub fn is_done(&self) -> bool {
         self.progress.ended() >= self.count
@@ -125,14 +167,7 @@ impl Event {
     /// [`ThreadsError::Poisoned`] where a task before it failed; failures behind it are none of its.
     /// [`ThreadsError::WaitsForItself`] where it is not done and this is a task of the same queue.
     pub fn wait(&self) -> Result<(), ThreadsError> {
-        if !self.is_done() {
-            self.progress.refuse_own_worker()?;
-            self.progress.wait_for(self.count);
-        }
-        match self.progress.failure() {
-            Some(failure) if failure.index < self.count => Err(failure.clone().into()),
-            _ => Ok(()),
-        }
+        self.progress.wait(self.count)
     }
 }
 

@@ -1,29 +1,67 @@
 //! The fork-join pool of the process.
 
 use crate::error::ThreadsError;
-use crate::fork_join::{ForkJoin, Pinning};
+use crate::fork_join::{ForkJoin, MOST_THREADS, Pinning, refuse_too_many};
+use crate::park::lock;
 use std::ffi::OsStr;
 use std::num::NonZero;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
-/// More threads than this are a mistyped number.
-const MOST_THREADS: usize = 4096;
+/// The pool, or why there is none, from its first use on.
+static GLOBAL: OnceLock<Result<ForkJoin, ThreadsError>> = OnceLock::new();
+
+/// How many threads it is to have, if somebody said. Locked while the pool is made, so that what is said
+/// is either heeded or refused.
+static CONFIGURED: Mutex<Option<NonZero<usize>>> = Mutex::new(None);
 
 impl ForkJoin {
-    /// The pool of the process, made on first use: as many threads as there are cores, or as
-    /// `LOOPWRIGHT_THREADS` says, which is read once. They are not pinned: other processes of the same
-    /// kind would pin theirs to the same cores.
+    /// The pool of the process, made on first use: as many threads as
+    /// [`configure`](ForkJoin::configure) said, or else as `LOOPWRIGHT_THREADS` says, which is read once,
+    /// or else as there are cores. They are not pinned: other processes of the same kind would pin
+    /// theirs to the same cores.
     ///
     /// # Errors
     /// [`ThreadsError::Threads`] where `LOOPWRIGHT_THREADS` is no number of threads,
     /// [`ThreadsError::Thread`] where a thread cannot be had; then the same error at every use.
     pub fn global() -> Result<&'static ForkJoin, ThreadsError> {
-        static GLOBAL: OnceLock<Result<ForkJoin, ThreadsError>> = OnceLock::new();
-        let pool = GLOBAL.get_or_init(|| {
-            let threads = threads(std::env::var_os("LOOPWRIGHT_THREADS").as_deref())?;
-            ForkJoin::new(threads, Pinning::Free)
-        });
+        let pool = match GLOBAL.get() {
+            Some(pool) => pool,
+            None => {
+                let configured = lock(&CONFIGURED);
+                GLOBAL.get_or_init(|| {
+                    let threads = match *configured {
+                        Some(threads) => threads,
+                        None => threads(std::env::var_os("LOOPWRIGHT_THREADS").as_deref())?,
+                    };
+                    ForkJoin::new(threads, Pinning::Free)
+                })
+            }
+        };
         pool.as_ref().map_err(ThreadsError::clone)
+    }
+
+    /// Sets how many threads the pool of the process has, before its first use. It wins over
+    /// `LOOPWRIGHT_THREADS`; said twice, the later one counts. No thread is started yet.
+    ///
+    /// # Errors
+    /// [`ThreadsError::TooManyThreads`] where no pool can be that large,
+    /// [`ThreadsError::AlreadyStarted`] where the pool was used before and has another size; where it
+    /// could not be made, why.
+    pub fn configure(threads: NonZero<usize>) -> Result<(), ThreadsError> {
+        refuse_too_many(threads)?;
+        let mut configured = lock(&CONFIGURED);
+        match GLOBAL.get() {
+            None => *configured = Some(threads),
+            Some(Err(error)) => return Err(error.clone()),
+            Some(Ok(pool)) if pool.threads() == threads => {}
+            Some(Ok(pool)) => {
+                return Err(ThreadsError::AlreadyStarted {
+                    threads: pool.threads().get(),
+                    wanted: threads.get(),
+                });
+            }
+        }
+        Ok(())
     }
 }
 

@@ -4,7 +4,8 @@
 //! an [`Event`], the point behind everything pushed so far, which any thread can ask or wait for.
 //!
 //! A [`ForkJoin`] pool spreads the iterations of one loop over threads and returns when all of them
-//! ran. Kernels run their parallel loops on the one that the process has, [`ForkJoin::global`].
+//! ran. Kernels run their parallel loops on the one that the process has, [`ForkJoin::global`], whose size
+//! [`ForkJoin::configure`] sets.
 //!
 //! ```
 //! use loopwright_threads::{ForkJoin, Job, TaskQueue};
@@ -39,10 +40,12 @@
 //!
 //! **Waiting.** An idle worker looks for work a short while and then sleeps. Whoever has something for
 //! a sleeper publishes it, puts a fence, and looks whether somebody sleeps; the sleeper says that it
-//! sleeps, puts a fence, and looks once more. One of the two sees the other. This protocol and all that
+//! sleeps, puts a fence, and looks once more. One of the two sees the other. (On Linux the sleeper has the
+//! kernel put both fences, so that publishing does not pay for one.) This protocol and all that
 //! is built on it is compiled a second time against the primitives of model checkers: by
 //! `tests/model.rs` for thousands of random schedules, by `tests/weak_memory.rs` for every schedule with
-//! few preemptions and every order of memory. Both also show that taking a wake-up away is found.
+//! few preemptions and every order of memory. Both also show that taking a wake-up away is found, the
+//! second one for each of the two fences too.
 //!
 //! **Cost.** Pushing, recording, waiting and running a loop allocate nothing. ([`Job`] is a boxed
 //! closure; a [`Task`] type of one's own need not be.)
@@ -52,8 +55,10 @@
 mod affinity;
 mod error;
 mod event;
+mod fences;
 mod fork_join;
 mod global;
+mod lines;
 mod park;
 pub mod queue;
 mod sync;
@@ -62,4 +67,4 @@ mod task_queue;
 pub use error::{Cause, Failure, ThreadsError};
 pub use event::Event;
 pub use fork_join::{ForkJoin, Pinning};
-pub use task_queue::{Job, Task, TaskQueue};
+pub use task_queue::{InlineQueue, Job, Task, TaskQueue};

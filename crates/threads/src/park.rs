@@ -1,6 +1,9 @@
 //! A thread's place to sleep in until another has something for it.
 
-use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, Sleeper, fence, looks, thread, unpark};
+use crate::sync::{
+    AtomicBool, Mutex, MutexGuard, Ordering, Sleeper, looks, prepare_fences, sleeper_fence, thread,
+    unpark, waker_fence,
+};
 
 /// Where one thread at a time sleeps.
 pub(crate) struct Parker {
@@ -11,6 +14,7 @@ pub(crate) struct Parker {
 
 impl Parker {
     pub(crate) fn new(sleeper: Sleeper) -> Parker {
+        prepare_fences();
         Parker {
             asleep: AtomicBool::new(false),
             thread: Mutex::new(None),
@@ -22,7 +26,12 @@ impl Parker {
     ///
     /// Whoever makes it true calls [`wake`](Parker::wake) afterwards.
     pub(crate) fn wait_until(&self, ready: impl Fn() -> bool) {
-        if looks(self.sleeper, &ready) {
+        self.wait_pausing(|| 1, ready);
+    }
+
+    /// [`wait_until`](Parker::wait_until), with so many pauses between looks.
+    pub(crate) fn wait_pausing(&self, pauses: impl Fn() -> u32, ready: impl Fn() -> bool) {
+        if looks(self.sleeper, pauses, &ready) {
             return;
         }
         *lock(&self.thread) = Some(thread::current());
@@ -32,7 +41,7 @@ impl Parker {
             self.asleep.swap(true, Ordering::AcqRel);
             // With the fence in `wake`: either `ready` sees what was published, or the one who
             // published it sees `asleep`.
-            fence(Ordering::SeqCst);
+            sleeper_fence();
             if ready() {
                 self.asleep.store(false, Ordering::Relaxed);
                 return;
@@ -42,16 +51,24 @@ impl Parker {
     }
 
     /// Wakes the sleeper, if there is one, after something was published for it.
+    #[inline]
     pub(crate) fn wake(&self) {
-        fence(Ordering::SeqCst);
+        waker_fence();
         self.wake_after_fence();
     }
 
     /// [`wake`](Parker::wake), where a fence already lies between publishing and this.
+    #[inline]
     pub(crate) fn wake_after_fence(&self) {
         // The load keeps the usual case, nobody asleep, free of writes to a shared line.
-        if self.asleep.load(Ordering::Relaxed)
-            && self.asleep.swap(false, Ordering::AcqRel)
+        if self.asleep.load(Ordering::Relaxed) {
+            self.wake_sleeper();
+        }
+    }
+
+    #[cold]
+    fn wake_sleeper(&self) {
+        if self.asleep.swap(false, Ordering::AcqRel)
             && let Some(thread) = &*lock(&self.thread)
         {
             unpark(thread, self.sleeper);

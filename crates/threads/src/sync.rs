@@ -3,7 +3,8 @@
 //! Everything that synchronises says `crate::sync`, so that the same files can be compiled against a
 //! model checker's primitives: `tests/model.rs` and `tests/weak_memory.rs` have a `sync` of their own.
 
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+pub(crate) use crate::fences::{prepare_fences, sleeper_fence, waker_fence};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 pub(crate) use std::thread;
 
@@ -22,26 +23,32 @@ pub(crate) enum Sleeper {
     LoopCaller,
 }
 
-/// Looks for a short while, and says whether it became ready.
-pub(crate) fn looks(sleeper: Sleeper, ready: impl Fn() -> bool) -> bool {
-    // Some microseconds: about what a sleep and a wake-up cost.
-    for _ in 0..100 {
-        if ready() {
-            return true;
+/// Looks for a short while, with so many [pauses](std::hint::spin_loop) before each look, and says
+/// whether it became ready.
+pub(crate) fn looks(sleeper: Sleeper, pauses: impl Fn() -> u32, ready: impl Fn() -> bool) -> bool {
+    // Loops come in rows, and a worker that sleeps between them is woken too late for each: it looks
+    // longer. The others look for a microsecond or two, some times what a task takes to another core and
+    // back, and then let others have the core: on a machine with fewer cores than threads it may be them
+    // that are waited for.
+    let (looks, turns) = match sleeper {
+        Sleeper::LoopWorker => (100, 100),
+        Sleeper::Consumer | Sleeper::Producer | Sleeper::EventWaiter | Sleeper::LoopCaller => {
+            (50, 20)
         }
-        std::hint::spin_loop();
-    }
-    // Then others may have the core, on a machine with fewer cores than threads. Loops come in rows,
-    // and a worker that sleeps between them is woken too late for each: it looks longer.
-    let turns = match sleeper {
-        Sleeper::LoopWorker => 100,
-        Sleeper::Consumer | Sleeper::Producer | Sleeper::EventWaiter | Sleeper::LoopCaller => 10,
     };
-    for _ in 0..turns {
+    for _ in 0..looks {
+        for _ in 0..pauses() {
+            std::hint::spin_loop();
+        }
         if ready() {
             return true;
         }
+    }
+    for _ in 0..turns {
         thread::yield_now();
+        if ready() {
+            return true;
+        }
     }
     false
 }

@@ -128,6 +128,16 @@ impl<T: Task> TaskQueue<T> {
         Event::new(Arc::clone(&self.progress), self.pushed)
     }
 
+    /// How many tasks were pushed so far.
+    pub fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// Whether [`push`](TaskQueue::push) would have to wait now.
+    pub fn is_full(&mut self) -> bool {
+        self.producer.as_mut().is_some_and(Producer::is_full)
+    }
+
     /// Whether everything pushed so far ended.
     pub fn is_idle(&self) -> bool {
         self.progress.ended() == self.pushed
@@ -138,7 +148,7 @@ impl<T: Task> TaskQueue<T> {
     /// # Errors
     /// As [`Event::wait`].
     pub fn wait(&self) -> Result<(), ThreadsError> {
-        self.record().wait()
+        self.progress.wait(self.pushed)
     }
 
     /// Whether the queue still takes tasks; does not wait.
@@ -168,26 +178,86 @@ impl<T: Task> Drop for TaskQueue<T> {
 
 /// The worker: everything up to the end of the queue.
 fn work<T: Task>(mut tasks: Consumer<T>, progress: &Progress) {
-    while let Some(mut task) = tasks.pop() {
-        if progress.failure().is_none() {
-            let cause = match catch_unwind(AssertUnwindSafe(|| task.run())) {
-                Ok(Ok(())) => None,
-                Ok(Err(error)) => Some(Cause::Error(error)),
-                Err(payload) => Some(Cause::Panic(message(payload))),
-            };
-            if let Some(cause) = cause {
-                let name = catch_unwind(AssertUnwindSafe(|| task.name().to_owned()));
-                let name =
-                    name.unwrap_or_else(|payload| format!("(no name: {})", message(payload)));
-                progress.fail(failure(progress, name, cause));
-            }
+    while let Some(task) = tasks.pop() {
+        finish(task, progress);
+    }
+}
+
+/// Runs a task, unless one before it failed, and counts it as ended.
+fn finish<T: Task>(mut task: T, progress: &Progress) {
+    if progress.failure().is_none() {
+        let cause = match catch_unwind(AssertUnwindSafe(|| task.run())) {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(Cause::Error(error)),
+            Err(payload) => Some(Cause::Panic(message(payload))),
+        };
+        if let Some(cause) = cause {
+            let name = catch_unwind(AssertUnwindSafe(|| task.name().to_owned()));
+            let name = name.unwrap_or_else(|payload| format!("(no name: {})", message(payload)));
+            progress.fail(failure(progress, name, cause));
         }
-        // Before the task counts as ended, so that what it holds is free for who waited for it.
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(task))) {
-            let cause = Cause::Panic(message(payload));
-            progress.fail(failure(progress, "(a task's drop)".to_owned(), cause));
+    }
+    // Before the task counts as ended, so that what it holds is free for who waited for it.
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(task))) {
+        let cause = Cause::Panic(message(payload));
+        progress.fail(failure(progress, "(a task's drop)".to_owned(), cause));
+    }
+    progress.end_one();
+}
+
+/// Runs tasks in the order they are pushed, on the thread that pushes them, before `push` returns.
+///
+/// It has the same events and is poisoned in the same way as a [`TaskQueue`].
+pub struct InlineQueue {
+    pushed: u64,
+    progress: Arc<Progress>,
+}
+
+impl InlineQueue {
+    /// An empty queue.
+    pub fn new(name: impl Into<std::sync::Arc<str>>) -> InlineQueue {
+        InlineQueue {
+            pushed: 0,
+            progress: Arc::new(Progress::new(name.into())),
         }
-        progress.end_one();
+    }
+
+    /// What errors call it.
+    pub fn name(&self) -> &str {
+        &self.progress.queue
+    }
+
+    /// How many tasks were pushed so far.
+    pub fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// Runs a task.
+    ///
+    /// # Errors
+    /// [`ThreadsError::Poisoned`] where a task before it failed, which is then not run, or where this
+    /// one fails.
+    pub fn push<T: Task>(&mut self, task: T) -> Result<(), ThreadsError> {
+        self.check()?;
+        self.pushed += 1;
+        finish(task, &self.progress);
+        self.check()
+    }
+
+    /// The point behind everything pushed so far, and that `push` returned from.
+    pub fn record(&self) -> Event {
+        Event::new(Arc::clone(&self.progress), self.pushed)
+    }
+
+    /// Whether a task failed.
+    ///
+    /// # Errors
+    /// [`ThreadsError::Poisoned`] where one did.
+    pub fn check(&self) -> Result<(), ThreadsError> {
+        match self.progress.failure() {
+            Some(failure) => Err(failure.clone().into()),
+            None => Ok(()),
+        }
     }
 }
 

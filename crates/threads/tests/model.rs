@@ -13,6 +13,8 @@ mod error;
 mod event;
 #[path = "../src/fork_join.rs"]
 mod fork_join;
+#[path = "../src/lines.rs"]
+mod lines;
 #[path = "../src/park.rs"]
 mod park;
 #[path = "../src/queue.rs"]
@@ -22,7 +24,7 @@ mod task_queue;
 
 /// What `src/sync.rs` is for threads of the system.
 mod sync {
-    pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+    pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
     pub(crate) use shuttle::sync::{Arc, Condvar, Mutex, MutexGuard};
     pub(crate) use shuttle::thread;
 
@@ -36,9 +38,20 @@ mod sync {
     }
 
     /// Every look is a step; sleeping at once is where the protocol is.
-    pub(crate) fn looks(_sleeper: Sleeper, _ready: impl Fn() -> bool) -> bool {
+    pub(crate) fn looks(
+        _sleeper: Sleeper,
+        _pauses: impl Fn() -> u32,
+        _ready: impl Fn() -> bool,
+    ) -> bool {
         false
     }
+
+    pub(crate) fn prepare_fences() {}
+
+    /// Shuttle's memory is sequentially consistent.
+    pub(crate) fn sleeper_fence() {}
+
+    pub(crate) fn waker_fence() {}
 
     thread_local! {
         /// The mutation: whose wake-ups are lost. Shuttle runs all its threads on the one that called it.

@@ -11,6 +11,8 @@ mod error;
 mod event;
 #[path = "../src/fork_join.rs"]
 mod fork_join;
+#[path = "../src/lines.rs"]
+mod lines;
 #[path = "../src/park.rs"]
 mod park;
 #[path = "../src/queue.rs"]
@@ -37,11 +39,16 @@ mod sync {
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(crate) enum Mutation {
         WakeUp(Sleeper),
-        Fences,
+        WakerFence,
+        SleeperFence,
     }
 
     /// Every look is a step; sleeping at once is where the protocol is.
-    pub(crate) fn looks(_sleeper: Sleeper, _ready: impl Fn() -> bool) -> bool {
+    pub(crate) fn looks(
+        _sleeper: Sleeper,
+        _pauses: impl Fn() -> u32,
+        _ready: impl Fn() -> bool,
+    ) -> bool {
         false
     }
 
@@ -62,9 +69,18 @@ mod sync {
         }
     }
 
-    pub(crate) fn fence(ordering: Ordering) {
-        if LOST.get() != Some(Mutation::Fences) {
-            loom::sync::atomic::fence(ordering);
+    pub(crate) fn prepare_fences() {}
+
+    /// A full fence, also where the system's threads leave it to the sleeper.
+    pub(crate) fn waker_fence() {
+        if LOST.get() != Some(Mutation::WakerFence) {
+            loom::sync::atomic::fence(Ordering::SeqCst);
+        }
+    }
+
+    pub(crate) fn sleeper_fence() {
+        if LOST.get() != Some(Mutation::SleeperFence) {
+            loom::sync::atomic::fence(Ordering::SeqCst);
         }
     }
 }
@@ -179,15 +195,17 @@ fn loops_hold_in_every_order_of_memory() {
 
 #[test]
 fn a_removed_wake_up_or_fence_is_caught() {
-    let mutations: [(Mutation, fn()); 5] = [
+    let mutations: [(Mutation, fn()); 7] = [
         (Mutation::WakeUp(Sleeper::Consumer), items_arrive_in_order),
         (Mutation::WakeUp(Sleeper::Producer), items_arrive_in_order),
-        (Mutation::Fences, items_arrive_in_order),
+        (Mutation::WakerFence, items_arrive_in_order),
+        (Mutation::SleeperFence, items_arrive_in_order),
         (
             Mutation::WakeUp(Sleeper::EventWaiter),
             waiters_see_what_tasks_wrote,
         ),
-        (Mutation::Fences, waiters_see_what_tasks_wrote),
+        (Mutation::WakerFence, waiters_see_what_tasks_wrote),
+        (Mutation::SleeperFence, waiters_see_what_tasks_wrote),
     ];
     for (lost, scenario) in mutations {
         let outcome = std::thread::spawn(move || {

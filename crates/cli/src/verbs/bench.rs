@@ -1,21 +1,25 @@
 //! `bench`: Loopwright and its peers, side by side.
 
 use crate::arguments::{BenchOptions, Suite};
-use crate::cache_directory::cache_directory;
 use crate::device;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
-use loopwright_bench::{BenchError, Options, compile_suite};
+use loopwright_bench::{BenchError, Options, compile_suite, runtime_suite};
+use loopwright_config::Settings;
 use std::process::ExitCode;
 
-pub(crate) fn bench(options: &BenchOptions, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
-    let cache = cache_directory().ok_or_else(|| {
+pub(crate) fn bench(
+    options: &BenchOptions,
+    settings: &Settings,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, Failure> {
+    let cache = settings.cache_dir().ok_or_else(|| {
         Failure::new(
             "there is no place for the peers' environments: neither XDG_CACHE_HOME nor HOME is set",
         )
         .help("set LOOPWRIGHT_CACHE_DIR to a directory")
     })?;
-    let chosen = device::choose(&options.device)?;
+    let chosen = device::choose(settings)?;
     let measured = Options {
         device: chosen.name().to_owned(),
         against: options.against.clone(),
@@ -27,11 +31,12 @@ pub(crate) fn bench(options: &BenchOptions, terminal: &mut Terminal) -> Result<E
     let say = |what: &str| eprintln!("measuring: {what}");
     let report = match options.suite {
         Suite::Compile => compile_suite(&measured, &say),
+        Suite::Runtime => runtime_suite(&measured, &say),
     };
-    let report = report.map_err(|error| match error {
-        BenchError::Peer(error) => Failure::new(error.to_string())
+    let report = report.map_err(|error| match (options.suite, error) {
+        (Suite::Compile, BenchError::Peer(error)) => Failure::new(error.to_string())
             .help("peers need Python 3 and PyPI; without `--against` only our side is measured"),
-        other => Failure::new(other.to_string()),
+        (_, other) => Failure::new(other.to_string()),
     })?;
     if options.json {
         let value = serde_json::to_value(&report)

@@ -1,25 +1,29 @@
 //! `cache`: compiled kernels on disk.
 
 use crate::arguments::{CacheAction, CacheOptions};
-use crate::cache_directory::cache_directory;
 use crate::failure::Failure;
 use crate::table::Table;
 use crate::terminal::Terminal;
 use crate::units;
 use loopwright::cc::{CacheEntry, cache_entries, clear_cache};
+use loopwright_config::Settings;
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-pub(crate) fn cache(options: &CacheOptions, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
-    let directory = cache_directory().ok_or_else(|| {
+pub(crate) fn cache(
+    options: &CacheOptions,
+    settings: &Settings,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, Failure> {
+    let directory = settings.cache_dir().ok_or_else(|| {
         Failure::new("there is no cache: neither XDG_CACHE_HOME nor HOME is set")
             .help("set LOOPWRIGHT_CACHE_DIR to a directory")
     })?;
     let shown = directory.display().to_string();
     match &options.action {
         CacheAction::List(options) => {
-            let entries = cache_entries(&directory)?;
+            let entries = cache_entries(directory)?;
             if options.json {
                 let entries: Vec<_> = entries.iter().map(entry_json).collect();
                 terminal.json(&json!({ "directory": shown, "entries": entries }))?;
@@ -28,7 +32,7 @@ pub(crate) fn cache(options: &CacheOptions, terminal: &mut Terminal) -> Result<E
             }
         }
         CacheAction::Clear(options) => {
-            let cleared = clear_cache(&directory)?;
+            let cleared = clear_cache(directory)?;
             if options.json {
                 terminal.json(&json!({
                     "directory": shown,

@@ -7,7 +7,8 @@ use crate::terminal::{Terminal, stderr_paints};
 use crate::units;
 use indicatif::{ProgressBar, ProgressStyle};
 use loopwright::backend::KernelBackend;
-use loopwright::cc::{CcBackend, NAME, Settings};
+use loopwright::cc::{self, CcBackend};
+use loopwright_config::Settings;
 use loopwright_conformance::suite::{Progress, Step};
 use loopwright_conformance::{Report, check as check_backend};
 use serde_json::json;
@@ -18,8 +19,12 @@ use std::time::Instant;
 /// Failures shown to people; more of them are more of the same.
 const SHOWN: usize = 20;
 
-pub(crate) fn check(options: &CheckOptions, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
-    let device = choose(&options.device)?;
+pub(crate) fn check(
+    options: &CheckOptions,
+    settings: &Settings,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, Failure> {
+    let device = choose(settings)?;
     if !options.json {
         terminal.line(format!("checking {} ({})", device.name(), device.why()))?;
         terminal.flush()?;
@@ -55,12 +60,12 @@ pub(crate) fn check(options: &CheckOptions, terminal: &mut Terminal) -> Result<E
 /// The same backend set to compile faster, for most of the random programs: optimisation takes most
 /// of a C compiler's time, and it is the kernels that are checked, not the compiler.
 fn quick(name: &str) -> Option<Arc<dyn KernelBackend>> {
-    if name != NAME {
+    if name != cc::NAME {
         return None;
     }
-    let settings = Settings {
+    let settings = cc::Settings {
         optimisation: "0".to_owned(),
-        ..Settings::from_env()
+        ..cc::Settings::from_env()
     };
     Some(Arc::new(CcBackend::new(settings)))
 }

@@ -1,13 +1,13 @@
 //! `doctor`: what is missing on this machine and what it would give.
 
 use crate::arguments::JsonOnly;
-use crate::cache_directory::cache_directory;
 use crate::failure::Failure;
 use crate::memory::available;
 use crate::terminal::Terminal;
 use crate::units;
 use loopwright::backend::backends;
 use loopwright::cc::{CcBackend, cache_entries};
+use loopwright_config::Settings;
 use serde_json::json;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -23,8 +23,12 @@ struct Finding {
     help: Option<String>,
 }
 
-pub(crate) fn doctor(options: &JsonOnly, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
-    let findings = [compiler(), cache(), python(), memory()];
+pub(crate) fn doctor(
+    options: &JsonOnly,
+    settings: &Settings,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, Failure> {
+    let findings = [compiler(), cache(settings.cache_dir()), python(), memory()];
     let devices: Vec<(&'static str, Option<String>)> = backends()
         .iter()
         .map(|backend| {
@@ -110,13 +114,13 @@ fn compiler() -> Finding {
     }
 }
 
-fn cache() -> Finding {
-    let (found, help) = match cache_directory() {
+fn cache(directory: Option<&Path>) -> Finding {
+    let (found, help) = match directory {
         None => (
             "neither XDG_CACHE_HOME nor HOME is set".to_owned(),
             Some("set LOOPWRIGHT_CACHE_DIR to a directory".to_owned()),
         ),
-        Some(directory) => cache_state(&directory),
+        Some(directory) => cache_state(directory),
     };
     Finding {
         name: "cache",

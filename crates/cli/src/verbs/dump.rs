@@ -7,52 +7,81 @@ use crate::program::Opened;
 use crate::table::Table;
 use crate::terminal::Terminal;
 use crate::units;
-use loopwright::backend::Stages;
+use crate::verbs::dump_files::{Folder, file_name};
+use loopwright::backend::{Program, Stages};
 use loopwright::graph::{Binding, Graph, GraphError, print};
 use loopwright::looptree::{
     Allocation, LoopTree, Storage, TreeNode, TreeRef, allocations, print_schedule, print_tree,
 };
 use loopwright::symbolic::Expr;
+use loopwright_config::Settings;
 use std::process::ExitCode;
 
-pub(crate) fn dump(options: &DumpOptions, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
-    if options.unoptimised && options.stage != Stage::Kernel {
+pub(crate) fn dump(
+    options: &DumpOptions,
+    settings: &Settings,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, Failure> {
+    if options.unoptimised && options.stage != Some(Stage::Kernel) {
         return Err(Failure::usage(
             "`--unoptimised` is about the kernel; use it with `--stage kernel`",
         ));
     }
-    let opened = Opened::new(&options.program)?;
-    if options.stage == Stage::Graph {
-        terminal.text(&print(&opened.graph))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let stages = opened.stages()?;
-    match options.stage {
-        Stage::Graph => {}
-        Stage::Schedule => terminal.text(&print_schedule(&stages.graph, &stages.schedule))?,
-        Stage::Tree => {
-            let binding = match opened.binding() {
-                Ok(binding) => Some(binding),
-                // Without values the sizes are shown as they stand in the program.
-                Err(GraphError::Unbound { .. }) => None,
-                Err(error) => return Err(error.into()),
-            };
-            terminal.text(&annotated_tree(&stages, binding.as_ref())?)?;
+    let opened = Opened::new(&options.program, settings)?;
+    match (options.stage, &options.out) {
+        (None, None) => return Err(Failure::usage("give `--stage STAGE` or `--out DIR`")),
+        (None, Some(directory)) => {
+            Folder::new(directory, &options.program)?.write_all(&opened, terminal)?;
         }
-        Stage::Kernel if options.unoptimised => {
-            terminal.text(&loopwright::kernel::print(&stages.lowered.module))?;
-        }
-        Stage::Kernel => terminal.text(&loopwright::kernel::print(&stages.module))?,
-        Stage::Code => {
-            let mut code = opened.compile(stages)?.code();
-            if !code.ends_with('\n') {
-                code.push('\n');
+        (Some(stage), out) => {
+            let text = stage_text(stage, options.unoptimised, &opened)?;
+            match out {
+                None => terminal.text(&text)?,
+                Some(directory) => {
+                    let name = file_name(stage, options.unoptimised, &opened.device);
+                    let folder = Folder::new(directory, &options.program)?;
+                    folder.write(&name, &text, terminal)?;
+                }
             }
-            terminal.text(&code)?;
         }
-        Stage::Plan => plan(&stages, &opened.binding()?, terminal)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// One stage of a program.
+fn stage_text(stage: Stage, unoptimised: bool, opened: &Opened<'_>) -> Result<String, Failure> {
+    Ok(match stage {
+        Stage::Graph => print(&opened.graph),
+        Stage::Schedule => {
+            let stages = opened.stages()?;
+            print_schedule(&stages.graph, &stages.schedule)
+        }
+        Stage::Tree => tree_text(opened, &opened.stages()?)?,
+        Stage::Kernel if unoptimised => loopwright::kernel::print(&opened.stages()?.lowered.module),
+        Stage::Kernel => loopwright::kernel::print(&opened.stages()?.module),
+        Stage::Code => code_text(&*opened.compile(opened.stages()?)?),
+        Stage::Plan => plan_text(&opened.stages()?, &opened.binding()?)?,
+    })
+}
+
+/// What the device's compiler was given.
+pub(super) fn code_text(program: &Program) -> String {
+    let mut code = program.code();
+    if !code.ends_with('\n') {
+        code.push('\n');
+    }
+    code
+}
+
+/// The loops, with the sizes' values where all have one.
+pub(super) fn tree_text(opened: &Opened<'_>, stages: &Stages) -> Result<String, Failure> {
+    let binding = match opened.binding() {
+        Ok(binding) => Some(binding),
+        // Without values the sizes are shown as they stand in the program.
+        Err(GraphError::Unbound { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    annotated_tree(stages, binding.as_ref())
 }
 
 /// The tree's text with a comment at every loop and leaf; still a tree that can be read back.
@@ -167,7 +196,8 @@ fn storage(graph: &Graph, kept: &Allocation, binding: Option<&Binding>) -> Strin
     }
 }
 
-fn plan(stages: &Stages, binding: &Binding, terminal: &mut Terminal) -> Result<(), Failure> {
+/// All memory that a run needs.
+pub(super) fn plan_text(stages: &Stages, binding: &Binding) -> Result<String, Failure> {
     let plan = Plan::new(stages, binding)?;
     let mut table = Table::right(&[4]);
     table.row(["use", "name", "element", "shape", "bytes", ""]);
@@ -188,13 +218,15 @@ fn plan(stages: &Stages, binding: &Binding, terminal: &mut Terminal) -> Result<(
             &note,
         ]);
     }
+    let mut text = String::new();
     for line in table.lines(0) {
-        terminal.line(line)?;
+        text += &format!("{line}\n");
     }
-    terminal.line(format!(
-        "peak: {} bytes ({}), and at most {} bytes on the stack of each thread",
+    text += &format!(
+        "peak: {} bytes ({}), and at most {} bytes on the stack of each thread\n",
         plan.peak(),
         units::bytes(plan.peak()),
         plan.stack
-    ))
+    );
+    Ok(text)
 }

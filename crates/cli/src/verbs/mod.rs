@@ -3,7 +3,9 @@
 pub(crate) mod bench;
 pub(crate) mod cache;
 pub(crate) mod check;
+pub(crate) mod config;
 pub(crate) mod devices;
 pub(crate) mod doctor;
 pub(crate) mod dump;
+mod dump_files;
 pub(crate) mod run;

@@ -12,14 +12,19 @@ use crate::terminal::Terminal;
 use crate::units;
 use loopwright::backend::Program;
 use loopwright::graph::{Array, Binding, Graph, NodeId, NodeOp};
+use loopwright_config::Settings;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub(crate) fn run(options: &RunOptions, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
-    let opened = Opened::new(&options.program)?;
+pub(crate) fn run(
+    options: &RunOptions,
+    settings: &Settings,
+    terminal: &mut Terminal,
+) -> Result<ExitCode, Failure> {
+    let opened = Opened::new(&options.program, settings)?;
     let binding = opened.binding()?;
     check_names(&opened.graph, options)?;
     for (_, path) in &options.outputs {
@@ -255,7 +260,7 @@ fn introduce(
     ))?;
     let sizes: Vec<String> = opened
         .graph
-        .sizes()
+        .integers()
         .map(|(symbol, name, _)| format!("{name}={}", binding.value(symbol)))
         .collect();
     if !sizes.is_empty() {
@@ -341,7 +346,7 @@ fn document(
 ) -> Value {
     let sizes: Map<String, Value> = opened
         .graph
-        .sizes()
+        .integers()
         .map(|(symbol, name, _)| (name.to_owned(), json!(binding.value(symbol))))
         .collect();
     let mut inputs = Map::new();

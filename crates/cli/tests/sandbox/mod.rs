@@ -70,11 +70,16 @@ impl Sandbox {
         command
             .args(arguments)
             .current_dir(self.directory.path())
-            .env("LOOPWRIGHT_CACHE_DIR", self.path("cache"))
             .stdin(Stdio::null());
-        for name in ["CC", "LOOPWRIGHT_CC", "LOOPWRIGHT_CFLAGS", "RUST_BACKTRACE"] {
-            command.env_remove(name);
+        for (name, _) in std::env::vars_os() {
+            let ours = name.to_string_lossy().starts_with("LOOPWRIGHT_");
+            if ours || name == "CC" || name == "RUST_BACKTRACE" {
+                command.env_remove(name);
+            }
         }
+        command
+            .env("LOOPWRIGHT_CACHE_DIR", self.path("cache"))
+            .env("XDG_CONFIG_HOME", self.path("personal"));
         for (name, value) in &self.variables {
             command.env(name, value);
         }

@@ -385,7 +385,7 @@ impl Draft<'_> {
     fn cast(&mut self) -> Result<(), GraphError> {
         let node = self.any_node();
         let to = match self.arithmetic {
-            Arithmetic::Strict => *self.rng.pick(&DType::ALL),
+            Arithmetic::Strict | Arithmetic::Rounded { .. } => *self.rng.pick(&DType::ALL),
             Arithmetic::Whole => match self.dtype_of(node) {
                 DType::F32 | DType::F64 => *self.rng.pick(&[DType::F32, DType::F64, DType::I32]),
                 _ => *self.rng.pick(&[DType::I64, DType::U8, DType::Bool]),

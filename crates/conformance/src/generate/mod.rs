@@ -9,7 +9,7 @@ mod schedule;
 mod values;
 mod views;
 
-pub(crate) use schedule::available;
+pub(crate) use schedule::{available, folds_in_order};
 pub use schedule::{plain_schedule, random_schedule};
 pub use values::{random_array, random_scalar};
 
@@ -21,7 +21,7 @@ use loopwright_looptree::Schedule;
 ///
 /// Two floats that were added up in different orders differ in their last bits, and an op that jumps
 /// (a comparison, a cast, a sort) makes any difference of that. So there is no sound tolerance for
-/// arbitrary programs, and none is used. Instead a program is of one of two kinds:
+/// arbitrary programs, and none is used. Instead a generated program is of one of the first two kinds:
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Arithmetic {
     /// Anything goes, at every dtype. The program is compiled in strict mode, its schedule folds floats
@@ -31,6 +31,25 @@ pub enum Arithmetic {
     /// any contraction. The program is compiled without strict mode, loops come in any order, and
     /// results are equal as numbers (the sign of a zero may differ).
     Whole,
+    /// A program that was not generated: any floats, any schedule. Its results need not be those of the
+    /// program's own order of roundings, but must lie among those that other orders give, which are
+    /// found by disturbing every rounding that is free; see [`crate::oracle`].
+    Rounded {
+        /// Whether it is compiled in strict mode: then only a schedule that folds in another order
+        /// leaves roundings free.
+        strict: bool,
+    },
+}
+
+impl Arithmetic {
+    /// Whether a program of this kind is compiled in strict mode.
+    pub fn is_strict(self) -> bool {
+        match self {
+            Arithmetic::Strict => true,
+            Arithmetic::Whole => false,
+            Arithmetic::Rounded { strict } => strict,
+        }
+    }
 }
 
 /// A program with everything that one run of it needs.

@@ -266,36 +266,51 @@ impl Draft<'_> {
         loops
     }
 
-    /// The folded dimensions whose order decides about the value, outermost first.
+    /// The folded dimensions whose order must be kept, outermost first.
     fn folded_in_order(&self, node: NodeId) -> Vec<DimId> {
-        if self.arithmetic == Arithmetic::Whole {
-            return Vec::new();
-        }
-        match &self.graph.node(node).op {
-            NodeOp::Reduce { op, over, acc } if acc.is_float() => match op {
-                ReduceOp::Sum | ReduceOp::Prod | ReduceOp::Max | ReduceOp::Min => over.to_vec(),
-                ReduceOp::Any | ReduceOp::All => Vec::new(),
-            },
-            _ => Vec::new(),
+        match self.arithmetic {
+            Arithmetic::Whole | Arithmetic::Rounded { .. } => Vec::new(),
+            Arithmetic::Strict => ordered_dims(self.graph, node),
         }
     }
 
-    /// Whether loops fold in the order of the program, as far as they go.
+    /// Whether loops fold in an order that is allowed, as far as they go.
     fn keeps_order(&self, node: NodeId, loops: &[LoopSpec]) -> bool {
-        let ordered = self.folded_in_order(node);
-        let mut places: Vec<usize> = Vec::new();
-        for spec in loops {
-            places.extend(ordered.iter().position(|dim| *dim == spec.dim));
-        }
-        // All loops of a dimension come before the next one's, and none is left open for later.
-        let sorted = places.windows(2).all(|pair| pair[0] <= pair[1]);
-        let finished = |at: usize| {
-            let mut own = loops.iter().filter(|spec| spec.dim == ordered[at]);
-            own.any(|spec| spec.step == 1)
-        };
-        let last = places.last().copied().unwrap_or(0);
-        sorted && (0..last).all(finished)
+        in_order(&self.folded_in_order(node), loops)
     }
+}
+
+/// The folded dimensions whose order decides about a node's value, outermost first.
+fn ordered_dims(graph: &Graph, node: NodeId) -> Vec<DimId> {
+    match &graph.node(node).op {
+        NodeOp::Reduce { op, over, acc } if acc.is_float() => match op {
+            ReduceOp::Sum | ReduceOp::Prod | ReduceOp::Max | ReduceOp::Min => over.to_vec(),
+            ReduceOp::Any | ReduceOp::All => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// Whether loops run over these dimensions one after the other, as far as they go.
+fn in_order(ordered: &[DimId], loops: &[LoopSpec]) -> bool {
+    let mut places: Vec<usize> = Vec::new();
+    for spec in loops {
+        places.extend(ordered.iter().position(|dim| *dim == spec.dim));
+    }
+    // All loops of a dimension come before the next one's, and none is left open for later.
+    let sorted = places.windows(2).all(|pair| pair[0] <= pair[1]);
+    let finished = |at: usize| {
+        let mut own = loops.iter().filter(|spec| spec.dim == ordered[at]);
+        own.any(|spec| spec.step == 1)
+    };
+    let last = places.last().copied().unwrap_or(0);
+    sorted && (0..last).all(finished)
+}
+
+/// Whether a schedule folds a node in the order of the program.
+pub(crate) fn folds_in_order(graph: &Graph, schedule: &Schedule, node: NodeId) -> bool {
+    let mut steps = schedule.steps.iter().filter(|step| step.node == node);
+    steps.all(|step| in_order(&ordered_dims(graph, node), &step.loops))
 }
 
 /// Whether everything a node is made of has been computed.

@@ -2,7 +2,6 @@
 
 use super::memory::{Memory, Slot};
 use super::{Blame, KERNEL, Mismatch, Oracle, Prepared};
-use crate::generate::Arithmetic;
 use loopwright_backend::{Argument, BackendError, Executable};
 use loopwright_graph::{Array, NodeId};
 use loopwright_kernel::Module;
@@ -22,14 +21,14 @@ impl Oracle {
     /// Compiles cases together.
     pub(crate) fn compile_batch(&self, cases: &[Prepared]) -> Vec<Result<Compiled, Mismatch>> {
         let mut results: Vec<Option<Result<Compiled, Mismatch>>> = vec![None; cases.len()];
-        for arithmetic in [Arithmetic::Strict, Arithmetic::Whole] {
-            let chosen = |at: &usize| cases[*at].case.arithmetic == arithmetic;
+        for strict in [true, false] {
+            let chosen = |at: &usize| cases[*at].case.arithmetic.is_strict() == strict;
             let chosen: Vec<usize> = (0..cases.len()).filter(chosen).collect();
             self.compile_alike(cases, &chosen, &mut results);
         }
         let results = results.into_iter();
         results
-            .map(|result| result.unwrap_or_else(|| unreachable!("every case has an arithmetic")))
+            .map(|result| result.unwrap_or_else(|| unreachable!("every case is strict or not")))
             .collect()
     }
 
@@ -81,8 +80,8 @@ impl Compiled {
     fn check(&self, case: &Prepared) -> Result<(), Mismatch> {
         let mut memory = case.memory();
         self.run(&mut memory)?;
-        let compared = case.compare(&memory);
-        compared.map_err(|message| Mismatch::new(Blame::Backend, message))
+        let compared = case.compare_backend(&memory);
+        compared.map_err(|fault| fault.blamed_on(Blame::Backend))
     }
 
     /// Runs with other sizes and inputs than the case's own; gives the bytes of the first output.
@@ -100,7 +99,10 @@ impl Compiled {
         let mut memory = Memory::new(&case.graph, &binding, &case.lowered, inputs);
         self.run(&mut memory)?;
         memory.check_guards().map_err(wrong)?;
-        Ok(memory.result(&case.graph, &case.lowered, 0).to_vec())
+        let results = case.results_in(&memory);
+        Ok(results
+            .first()
+            .map_or_else(Vec::new, |bytes| bytes.to_vec()))
     }
 
     fn run(&self, memory: &mut Memory) -> Result<(), Mismatch> {

@@ -112,6 +112,11 @@ impl Memory {
                 let elements = elements.unwrap_or(0).max(0) as usize;
                 Held::Buffer(Buffer::new(elements * scratch.dtype.bytes(), true))
             }
+            // A log without room for records: what is logged is not looked at here.
+            KernelParam::Log => {
+                let header = vec![0; loopwright_backend::log_words(0) * 8];
+                Held::Buffer(Buffer::holding(&header, true))
+            }
             KernelParam::Size(symbol) => Held::Scalar(Scalar::i64(binding.value(*symbol))),
         });
         Memory {
@@ -148,18 +153,23 @@ impl Memory {
         Ok(())
     }
 
-    /// The bytes of a result: of an output, or after these of an updated state.
-    pub(super) fn result(&self, graph: &Graph, lowered: &Lowered, at: usize) -> &[u8] {
-        let outputs = graph.outputs().len();
-        let wanted = if at < outputs {
-            KernelParam::Output(at as u32)
-        } else {
-            KernelParam::Parameter(graph.updates()[at - outputs].state)
-        };
-        let found = lowered.params.iter().position(|param| *param == wanted);
-        match found.map(|at| &self.held[at]) {
+    /// The bytes of the results: the outputs', then the updated states'.
+    pub(super) fn results(&self, graph: &Graph, params: &[KernelParam]) -> Vec<&[u8]> {
+        let places = result_places(graph, params).into_iter();
+        let bytes = places.map(|place| match place.map(|at| &self.held[at]) {
             Some(Held::Buffer(buffer)) => buffer.bytes(),
             _ => &[],
-        }
+        });
+        bytes.collect()
     }
+}
+
+/// Which parameters of a kernel the results are: the outputs, then the updated states.
+pub(super) fn result_places(graph: &Graph, params: &[KernelParam]) -> Vec<Option<usize>> {
+    let outputs = (0..graph.outputs().len()).map(|at| KernelParam::Output(at as u32));
+    let updates = graph.updates().iter();
+    let states = updates.map(|update| KernelParam::Parameter(update.state));
+    let wanted = outputs.chain(states);
+    let place = |wanted: KernelParam| params.iter().position(|param| *param == wanted);
+    wanted.map(place).collect()
 }

@@ -7,35 +7,44 @@
 //! evaluator is guilty; a pass is found by interpreting the kernel after each of them. On the way every
 //! text form is written and read back, and the validator sees the kernel after every pass.
 //!
-//! How results are compared is said by [`Arithmetic`]: bit for bit, any two NaNs being the same; or,
-//! for programs over whole numbers that are compiled without strict mode, as numbers.
+//! How results are compared with the reference is said by [`Arithmetic`]: bit for bit, any two NaNs being
+//! the same; for programs over whole numbers that are compiled without strict mode, as numbers; and for
+//! any other program with what other roundings could have given. A kernel after the passes is compared
+//! with the one before them bit for bit in any case, and so is what a backend makes of it in strict mode.
 
 mod batch;
 mod compare;
 mod memory;
+mod rounding;
 mod text;
 
-pub use compare::first_difference;
+pub use compare::Element;
 
 use crate::generate::{Arithmetic, Case};
-use compare::describe_difference;
-use loopwright_backend::{CompileOptions, KERNEL, KernelBackend, Stages};
+use compare::{agree, first_difference};
+use loopwright_backend::{CompileOptions, KERNEL, KernelBackend, Program as Compiled, Stages};
 use loopwright_graph::{Array, Binding, Graph, evaluate};
 use loopwright_kernel::interpret::{Arg, Grid, Program};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{Module, validate};
-use loopwright_looptree::{Schedule, default_schedule};
+use loopwright_looptree::{Schedule, default_schedule, loop_dims};
 use loopwright_lower::{Lowered, lower};
-use memory::{Memory, Slot};
+use loopwright_ops::{Scalar, same_value};
+use memory::{Memory, Slot, result_places};
+use rounding::Roundings;
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-/// Instructions after which an interpreted kernel is given up: a hundred times what the largest
-/// generated program needs.
+/// Instructions after which an interpreted kernel is given up, since a wrong pass can make a loop that
+/// does not end: a hundred times what the largest generated program needs.
 const STEPS: u64 = 50_000_000;
+
+/// The same for each element that a node computes or folds: an op is some ten instructions, and is
+/// computed again wherever an inline node is read.
+const STEPS_PER_ELEMENT: u64 = 1000;
 
 /// The stage that is to blame for a difference.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -75,6 +84,8 @@ pub struct Mismatch {
     pub blame: Blame,
     /// What differs: the first element, what was expected and what was got.
     pub message: String,
+    /// The first element that differs, if that is what is wrong.
+    pub element: Option<Box<Element>>,
 }
 
 impl Mismatch {
@@ -82,6 +93,47 @@ impl Mismatch {
         Mismatch {
             blame,
             message: message.into(),
+            element: None,
+        }
+    }
+
+    fn of(blame: Blame, fault: Fault) -> Mismatch {
+        Mismatch {
+            blame,
+            message: fault.message,
+            element: fault.element,
+        }
+    }
+}
+
+/// What is wrong with the results of a run, whoever is to blame.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    message: String,
+    element: Option<Box<Element>>,
+}
+
+impl Fault {
+    /// The stage that is to blame for it.
+    pub(crate) fn blamed_on(self, blame: Blame) -> Mismatch {
+        Mismatch::of(blame, self)
+    }
+}
+
+impl From<Element> for Fault {
+    fn from(element: Element) -> Fault {
+        Fault {
+            message: element.to_string(),
+            element: Some(Box::new(element)),
+        }
+    }
+}
+
+impl From<String> for Fault {
+    fn from(message: String) -> Fault {
+        Fault {
+            message,
+            element: None,
         }
     }
 }
@@ -91,6 +143,8 @@ impl Mismatch {
 pub struct Oracle {
     backend: Arc<dyn KernelBackend>,
     pipeline: Pipeline,
+    /// Whether text forms are written and read back.
+    texts: bool,
 }
 
 /// A case that is right as far as the kernel a backend is given.
@@ -99,10 +153,18 @@ pub struct Prepared {
     /// The case.
     pub case: Case,
     graph: Graph,
+    schedule: Schedule,
     binding: Binding,
+    /// What the reference evaluator gives.
     expected: Vec<(String, Array)>,
+    /// What the kernel gives before any pass, in the same order.
+    unoptimised: Vec<Array>,
+    /// What other roundings give; computed when it is needed.
+    roundings: OnceLock<Roundings>,
     lowered: Lowered,
     module: Module,
+    kernel: String,
+    steps: Option<u64>,
 }
 
 impl Oracle {
@@ -111,7 +173,14 @@ impl Oracle {
         Oracle {
             backend,
             pipeline: Pipeline::standard(),
+            texts: true,
         }
+    }
+
+    /// The same without a look at text forms, which have no part in what a program computes.
+    pub fn without_texts(mut self) -> Oracle {
+        self.texts = false;
+        self
     }
 
     /// The same with other passes.
@@ -151,37 +220,88 @@ impl Oracle {
             .map_err(|error| wrong(error.to_string()))?;
         let expected = evaluate(&case.graph, &binding, &case.inputs)
             .map_err(|error| wrong(error.to_string()))?;
-        enter(Blame::Text("graph"));
-        text::check_graph(&case.graph)?;
         let graph = case.graph.clone().with_stores();
-        text::check_graph(&graph)?;
+        if self.texts {
+            enter(Blame::Text("graph"));
+            text::check_graph(&case.graph)?;
+            text::check_graph(&graph)?;
+        }
         enter(Blame::Schedule);
         let schedule = self.schedule(case, &graph).map_err(wrong)?;
-        enter(Blame::Text("schedule"));
-        text::check_schedule(&graph, &schedule)?;
+        if self.texts {
+            enter(Blame::Text("schedule"));
+            text::check_schedule(&graph, &schedule)?;
+        }
         enter(Blame::Lowering);
         let mut lowered =
             lower(&graph, &schedule, KERNEL).map_err(|error| wrong(error.to_string()))?;
         validate(&lowered.module).map_err(|error| wrong(format!("not valid: {error}")))?;
         lowered.module.compact();
-        enter(Blame::Text("tree"));
-        text::check_tree(&graph, &lowered.tree)?;
-        enter(Blame::Text("kernel"));
-        text::check_kernel(&lowered.module)?;
+        if self.texts {
+            enter(Blame::Text("tree"));
+            text::check_tree(&graph, &lowered.tree)?;
+            enter(Blame::Text("kernel"));
+            text::check_kernel(&lowered.module)?;
+        }
         enter(Blame::Lowering);
+        let steps = steps(&graph, &binding);
         let mut prepared = Prepared {
             case: case.clone(),
             graph,
+            schedule,
             binding,
             expected,
+            unoptimised: Vec::new(),
+            roundings: OnceLock::new(),
             module: lowered.module.clone(),
             lowered,
+            kernel: KERNEL.to_owned(),
+            steps: Some(steps),
         };
-        prepared.interpret(&prepared.module).map_err(wrong)?;
+        let memory = prepared.interpret(&prepared.module);
+        let memory = memory.map_err(|fault| Mismatch::of(Blame::Lowering, fault))?;
+        prepared
+            .compare_with_reference(&prepared.results_in(&memory))
+            .map_err(|fault| Mismatch::of(Blame::Lowering, fault))?;
+        prepared.unoptimised = prepared.arrays(&prepared.results_in(&memory));
         prepared.module = self.optimised(&prepared, stage)?;
-        enter(Blame::Text("kernel"));
-        text::check_kernel(&prepared.module)?;
+        if self.texts {
+            enter(Blame::Text("kernel"));
+            text::check_kernel(&prepared.module)?;
+        }
         Ok(prepared)
+    }
+
+    /// A case that was compiled elsewhere, with the kernel of that program and what the reference
+    /// evaluator gives. The program's graph and schedule are the case's.
+    pub(crate) fn compiled(&self, case: &Case, program: &Compiled) -> Result<Prepared, Mismatch> {
+        let wrong = |message: String| Mismatch::new(Blame::Evaluator, message);
+        let binding = case
+            .graph
+            .bind(&case.sizes())
+            .map_err(|error| wrong(error.to_string()))?;
+        let expected = evaluate(&case.graph, &binding, &case.inputs)
+            .map_err(|error| wrong(error.to_string()))?;
+        Ok(Prepared {
+            case: case.clone(),
+            graph: program.graph().clone(),
+            schedule: program.schedule().clone(),
+            binding,
+            expected,
+            unoptimised: Vec::new(),
+            roundings: OnceLock::new(),
+            lowered: Lowered {
+                module: program.module().clone(),
+                params: program.params().to_vec(),
+                scratch: program.scratch().to_vec(),
+                tree: program.tree().clone(),
+                notes: Vec::new(),
+            },
+            module: program.module().clone(),
+            kernel: program.kernel().to_owned(),
+            // It has run to its end elsewhere.
+            steps: None,
+        })
     }
 
     /// A case up to the kernel that a backend is given, without checks beyond the validator's; what it
@@ -196,13 +316,19 @@ impl Oracle {
         let binding = graph
             .bind(&case.sizes())
             .map_err(|error| wrong(error.to_string()))?;
+        let steps = steps(&graph, &binding);
         Ok(Prepared {
             case: case.clone(),
             graph,
+            schedule,
             binding,
             expected: Vec::new(),
+            unoptimised: Vec::new(),
+            roundings: OnceLock::new(),
             lowered: stages.lowered,
             module: stages.module,
+            kernel: KERNEL.to_owned(),
+            steps: Some(steps),
         })
     }
 
@@ -238,14 +364,14 @@ impl Oracle {
         if let Some(invalid) = invalid {
             return Err(invalid);
         }
-        match prepared.interpret(&module) {
+        match prepared.interpret_unchanged(&module) {
             Ok(()) => Ok(module),
-            Err(message) => Err(self.guilty_pass(prepared, message)),
+            Err(fault) => Err(self.guilty_pass(prepared, fault)),
         }
     }
 
     /// The first pass after which a kernel is wrong, given that it is after the last.
-    fn guilty_pass(&self, prepared: &Prepared, last: String) -> Mismatch {
+    fn guilty_pass(&self, prepared: &Prepared, last: Fault) -> Mismatch {
         let mut module = prepared.lowered.module.clone();
         let mut found = None;
         self.pipeline.run(&mut module, &mut |name, module| {
@@ -254,12 +380,23 @@ impl Oracle {
             }
             let mut compacted = module.clone();
             compacted.compact();
-            if let Err(message) = prepared.interpret(&compacted) {
-                found = Some(Mismatch::new(Blame::Pass(name.to_owned()), message));
+            if let Err(fault) = prepared.interpret_unchanged(&compacted) {
+                found = Some(Mismatch::of(Blame::Pass(name.to_owned()), fault));
             }
         });
-        found.unwrap_or_else(|| Mismatch::new(Blame::Pass("compact".to_owned()), last))
+        found.unwrap_or_else(|| Mismatch::of(Blame::Pass("compact".to_owned()), last))
     }
+}
+
+/// Instructions after which a program's interpreted kernel is given up.
+fn steps(graph: &Graph, binding: &Binding) -> u64 {
+    let elements = graph.node_ids().map(|node| {
+        let sizes = loop_dims(graph, node).into_iter();
+        let sizes = sizes.map(|dim| binding.size(dim).max(1) as u64);
+        sizes.fold(1, u64::saturating_mul)
+    });
+    let elements = elements.fold(0, u64::saturating_add);
+    STEPS.saturating_add(STEPS_PER_ELEMENT.saturating_mul(elements))
 }
 
 fn validate_compacted(module: &Module) -> Result<(), String> {
@@ -280,7 +417,7 @@ impl Prepared {
     /// How to compile it.
     fn options(&self) -> CompileOptions {
         CompileOptions {
-            strict: self.case.arithmetic == Arithmetic::Strict,
+            strict: self.case.arithmetic.is_strict(),
             cache: None,
         }
     }
@@ -289,8 +426,8 @@ impl Prepared {
         Memory::new(&self.graph, &self.binding, &self.lowered, &self.case.inputs)
     }
 
-    /// Runs a version of the kernel on the interpreter and compares.
-    fn interpret(&self, module: &Module) -> Result<(), String> {
+    /// Runs a version of the kernel on the interpreter.
+    fn interpret(&self, module: &Module) -> Result<Memory, Fault> {
         let program = Program::new(module).map_err(|error| error.to_string())?;
         let mut memory = self.memory();
         let mut arguments: Vec<Arg<'_>> = memory
@@ -302,22 +439,86 @@ impl Prepared {
             })
             .collect();
         program
-            .run(KERNEL, &mut arguments, Grid::default(), Some(STEPS))
+            .run(&self.kernel, &mut arguments, Grid::default(), self.steps)
             .map_err(|error| error.to_string())?;
         drop(arguments);
-        self.compare(&memory)
+        memory.check_guards()?;
+        Ok(memory)
     }
 
-    /// Compares what a run has left in memory with what is expected.
-    fn compare(&self, memory: &Memory) -> Result<(), String> {
+    /// Runs a version of the kernel on the interpreter: it must give what it gave before the passes.
+    fn interpret_unchanged(&self, module: &Module) -> Result<(), Fault> {
+        let memory = self.interpret(module)?;
+        self.compare_with(&self.unoptimised, &self.results_in(&memory))
+    }
+
+    /// The kernel as a backend is given it, on the interpreter: what it leaves.
+    pub(crate) fn interpreted(&self) -> Result<Vec<Array>, Fault> {
+        let memory = self.interpret(&self.module)?;
+        Ok(self.arrays(&self.results_in(&memory)))
+    }
+
+    fn results_in<'m>(&self, memory: &'m Memory) -> Vec<&'m [u8]> {
+        memory.results(&self.graph, &self.lowered.params)
+    }
+
+    /// The results among what stands in memory after a run, given for each parameter of the kernel.
+    pub(crate) fn results_among<'m>(&self, after: &[&'m [u8]]) -> Vec<&'m [u8]> {
+        let places = result_places(&self.graph, &self.lowered.params).into_iter();
+        let bytes = places.map(|place| place.and_then(|at| after.get(at).copied()));
+        bytes.map(Option::unwrap_or_default).collect()
+    }
+
+    /// Results as arrays. What is no array of its dtype is left as it is expected; it was compared before.
+    fn arrays(&self, results: &[&[u8]]) -> Vec<Array> {
+        let results = self.expected.iter().zip(results);
+        let arrays = results.map(|((_, expected), bytes)| {
+            Array::from_bytes(expected.dtype(), expected.shape(), bytes)
+                .unwrap_or_else(|_| expected.clone())
+        });
+        arrays.collect()
+    }
+
+    /// Compares what a run on the backend has left with what it should have.
+    fn compare_backend(&self, memory: &Memory) -> Result<(), Fault> {
         memory.check_guards()?;
-        for (at, (name, expected)) in self.expected.iter().enumerate() {
-            let got = memory.result(&self.graph, &self.lowered, at);
-            if let Some(difference) = describe_difference(name, expected, got, self.case.arithmetic)
-            {
-                return Err(difference);
+        let results = self.results_in(memory);
+        match self.case.arithmetic {
+            Arithmetic::Rounded { strict: true } => self.compare_with(&self.unoptimised, &results),
+            _ => self.compare_with_reference(&results),
+        }
+    }
+
+    /// Compares results bit for bit.
+    pub(crate) fn compare_with(&self, expected: &[Array], got: &[&[u8]]) -> Result<(), Fault> {
+        let results = self.expected.iter().zip(expected).zip(got);
+        let same = |_: usize, expected: Scalar, got: Scalar| same_value(expected, got);
+        for (((name, _), expected), got) in results {
+            if let Some(element) = first_difference(name, expected, got, same) {
+                return Err(element.into());
             }
         }
         Ok(())
+    }
+
+    /// Compares results with the reference evaluator's, as the arithmetic says.
+    pub(crate) fn compare_with_reference(&self, got: &[&[u8]]) -> Result<(), Fault> {
+        let arithmetic = self.case.arithmetic;
+        let rounded = matches!(arithmetic, Arithmetic::Rounded { .. });
+        for (at, ((name, expected), got)) in self.expected.iter().zip(got).enumerate() {
+            let alike = |flat: usize, expected: Scalar, got: Scalar| {
+                agree(expected, got, arithmetic)
+                    || rounded && self.roundings().admit(at, flat, expected, got)
+            };
+            if let Some(element) = first_difference(name, expected, got, alike) {
+                return Err(element.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn roundings(&self) -> &Roundings {
+        self.roundings
+            .get_or_init(|| Roundings::new(&self.case, &self.graph, &self.schedule, &self.binding))
     }
 }

@@ -5,16 +5,16 @@
 //! with smaller dimensions, with a plainer schedule. It is greedy and stops when nothing helps any
 //! more, or when the budget of attempts is spent.
 
-mod rebuild;
 mod write;
 
 pub use write::write_failure;
 
 use crate::generate::{Case, plain_schedule};
 use crate::oracle::{Blame, Mismatch, Oracle};
+use crate::rebuild::{Edit, Replacement, node_values, rebuild};
 use loopwright_graph::{Array, DimId, NodeId, NodeOp, SymbolInfo};
 use loopwright_looptree::{Annotation, LoopSpec, LoopTree, NodeSchedule, loop_dims};
-use rebuild::{Edit, Replacement, node_values, rebuild};
+use std::time::Instant;
 
 /// A small failing case.
 #[derive(Clone, Debug)]
@@ -27,6 +27,17 @@ pub struct Shrunk {
 
 /// Makes a failing case smaller, with at most `budget` runs of smaller ones.
 pub fn shrink(oracle: &Oracle, case: &Case, mismatch: &Mismatch, budget: usize) -> Shrunk {
+    shrink_until(oracle, case, mismatch, budget, None)
+}
+
+/// The same; after `deadline`, the smallest case so far is taken.
+pub(crate) fn shrink_until(
+    oracle: &Oracle,
+    case: &Case,
+    mismatch: &Mismatch,
+    budget: usize,
+    deadline: Option<Instant>,
+) -> Shrunk {
     let mut search = Search {
         oracle,
         best: Shrunk {
@@ -34,13 +45,15 @@ pub fn shrink(oracle: &Oracle, case: &Case, mismatch: &Mismatch, budget: usize) 
             mismatch: mismatch.clone(),
         },
         budget,
+        deadline,
     };
     loop {
         let before = search.best.case.clone();
         search.plainer_schedule();
         search.fewer_results();
-        search.fewer_nodes();
+        // Before the rest, which is as slow as the program is large.
         search.smaller_dims();
+        search.fewer_nodes();
         search.plainer_steps();
         search.unused();
         if search.best.case == before || search.budget == 0 {
@@ -53,11 +66,15 @@ struct Search<'a> {
     oracle: &'a Oracle,
     best: Shrunk,
     budget: usize,
+    deadline: Option<Instant>,
 }
 
 impl Search<'_> {
     /// Takes a smaller case if the same stage fails on it.
     fn attempt(&mut self, case: Case) -> bool {
+        if self.deadline.is_some_and(|end| Instant::now() > end) {
+            self.budget = 0;
+        }
         if self.budget == 0 || case == self.best.case {
             return false;
         }
@@ -153,6 +170,8 @@ impl Search<'_> {
             }
             match self.best.case.graph.symbols()[at].clone() {
                 SymbolInfo::Size { name, .. } => self.smaller_size(&name),
+                // The range of a static follows the sizes; there is nothing of its own to make smaller.
+                SymbolInfo::Static { .. } => {}
                 SymbolInfo::Index(dim) => self.smaller_dim(dim),
             }
         }

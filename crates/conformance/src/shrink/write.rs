@@ -2,11 +2,10 @@
 
 use super::Shrunk;
 use crate::error::ConformanceError;
-use crate::generate::Arithmetic;
+use crate::files::{create_private, write_whole};
 use loopwright_graph::Array;
 use loopwright_looptree::print_schedule;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Writes a failing case into a directory, which is made if it is not there: the program as
@@ -19,8 +18,7 @@ pub fn write_failure(
     device: &str,
     shrunk: &Shrunk,
 ) -> Result<PathBuf, ConformanceError> {
-    std::fs::create_dir_all(directory)
-        .map_err(|error| ConformanceError::file(directory, &error))?;
+    create_private(directory)?;
     let case = &shrunk.case;
     let mut head = String::new();
     // Writing to a string cannot fail.
@@ -28,7 +26,7 @@ pub fn write_failure(
     for line in shrunk.mismatch.to_string().lines() {
         let _ = writeln!(head, "# {line}");
     }
-    if case.arithmetic == Arithmetic::Strict {
+    if case.arithmetic.is_strict() {
         let _ = writeln!(head, "# compiled in strict mode");
     }
     if !case.sizes.is_empty() {
@@ -46,13 +44,10 @@ pub fn write_failure(
         let graph = case.graph.clone().with_stores();
         let _ = writeln!(head, "# schedule: {name}.schedule");
         let text = print_schedule(&graph, schedule);
-        write_atomically(directory, &format!("{name}.schedule"), &text)?;
+        write_whole(directory, &format!("{name}.schedule"), text.as_bytes())?;
     }
-    write_atomically(
-        directory,
-        &format!("{name}.lw"),
-        &format!("{head}{}", case.graph),
-    )
+    let text = format!("{head}{}", case.graph);
+    write_whole(directory, &format!("{name}.lw"), text.as_bytes())
 }
 
 fn values_text(array: &Array) -> String {
@@ -63,14 +58,4 @@ fn values_text(array: &Array) -> String {
         array.shape(),
         values.join(", ")
     )
-}
-
-fn write_atomically(directory: &Path, name: &str, text: &str) -> Result<PathBuf, ConformanceError> {
-    let path = directory.join(name);
-    let failed = |error: &std::io::Error| ConformanceError::file(&path, error);
-    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(|error| failed(&error))?;
-    file.write_all(text.as_bytes())
-        .map_err(|error| failed(&error))?;
-    file.persist(&path).map_err(|error| failed(&error.error))?;
-    Ok(path)
 }

@@ -228,6 +228,8 @@ pub(super) struct Statement {
 pub(super) enum StatementKind {
     /// `size M = 256`
     Size(Vec<DimUse>),
+    /// `static batch in 0 .. N // 32 = 3`
+    Static(Vec<StaticUse>),
     /// `dim i = M, k`
     Dim(Vec<DimUse>),
     /// `input A: f32[i, k]`
@@ -248,12 +250,32 @@ pub(super) enum StatementKind {
     Output(Vec<(Name, Option<Expr>)>),
 }
 
+/// A static with its range and default: `batch in 0 .. 8 = 3`.
+#[derive(Clone, Debug)]
+pub(super) struct StaticUse {
+    pub(super) name: Name,
+    pub(super) lo: Expr,
+    pub(super) hi: Expr,
+    pub(super) default: Option<Expr>,
+}
+
 /// A name with a dtype and dimensions.
 #[derive(Clone, Debug)]
 pub(super) struct Declared {
     pub(super) name: Name,
-    pub(super) dtype: DType,
+    /// `None` for an input or state that takes it from how it is used, until that is inferred.
+    pub(super) dtype: Option<DType>,
     pub(super) dims: Vec<DimUse>,
+}
+
+impl Declared {
+    /// The dtype, once all are inferred.
+    pub(super) fn inferred(&self) -> DType {
+        match self.dtype {
+            Some(dtype) => dtype,
+            None => unreachable!("all dtypes are inferred before the graph is made"),
+        }
+    }
 }
 
 /// The values of a constant: one, or nested lists of them.

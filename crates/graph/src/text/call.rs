@@ -1,8 +1,9 @@
-//! Calls: reductions, scans, sorting, casts, random numbers, and every op of the table by its name.
+//! Calls: reductions, scans, sorting, casts, and every op of the table by its name.
 
 use super::ast::{Call, DimUse, Expr, ExprKind, LiteralKind, Options};
 use super::lower::Lowering;
 use super::parser::parse_dtype;
+use super::random::Distribution;
 use super::suggest;
 use super::value::{Lowered, weak_kind};
 use crate::ir::{DimId, NodeId, View};
@@ -15,6 +16,9 @@ const FUNCTIONS: [&str; 14] = [
     "mean", "argmax", "argmin", "cumsum", "sort", "argsort", "topk", "argtopk", "scatter",
     "bitcast", "random", "uniform", "normal", "concat",
 ];
+
+/// Functions without brackets, beside the ops and the casts.
+const PLAIN_FUNCTIONS: [&str; 2] = ["size", "random_bits"];
 
 impl Lowering {
     pub(super) fn call(
@@ -39,9 +43,11 @@ impl Lowering {
                         "topk" | "argtopk" => self.top(call, options, span)?,
                         "scatter" => self.scatter(call, options, span)?,
                         "bitcast" => self.bitcast(call, options, span)?,
-                        "random" => self.random(call, options, span)?,
-                        "uniform" => self.uniform(call, options, span)?,
-                        "normal" => self.normal(call, options, span)?,
+                        "random" => self.random(Distribution::Bits, call, Some(options), span)?,
+                        "uniform" => {
+                            self.random(Distribution::Uniform, call, Some(options), span)?
+                        }
+                        "normal" => self.random(Distribution::Normal, call, Some(options), span)?,
                         "concat" => self.concat(call, options, span)?,
                         _ => return Err(self.unknown_function(call, true)),
                     }
@@ -69,6 +75,11 @@ impl Lowering {
             self.builder.at(span);
             let node = self.builder.size_value(size);
             return self.at(span, node).map(Lowered::fresh);
+        }
+        if let Some(distribution) = Distribution::of_counter(name) {
+            return self
+                .random(distribution, call, None, span)
+                .map(Lowered::fresh);
         }
         let Some(op) = Op::from_name(name) else {
             return Err(self.unknown_function(call, false));
@@ -114,8 +125,9 @@ impl Lowering {
             return Diagnostic::new(place, format!("`{name}` needs to be told its dimensions"))
                 .help(format!("name them in brackets: `{name}[k](x)`"));
         }
-        let plain =
-            Op::from_name(name).is_some() || name.parse::<DType>().is_ok() || name == "size";
+        let plain = Op::from_name(name).is_some()
+            || name.parse::<DType>().is_ok()
+            || PLAIN_FUNCTIONS.contains(&name);
         if plain && bracketed {
             return Diagnostic::new(place, format!("`{name}` takes no dimensions"))
                 .help(format!("write `{name}(x)`"));
@@ -129,7 +141,7 @@ impl Lowering {
             .map(|op| op.name())
             .chain(ReduceOp::ALL.iter().map(|op| op.name()))
             .chain(FUNCTIONS)
-            .chain(["size"])
+            .chain(PLAIN_FUNCTIONS)
             .chain(DType::ALL.iter().map(|dtype| dtype.name()))
             .chain(scans.iter().map(String::as_str));
         let error = Diagnostic::new(place, format!("unknown op `{name}`"));
@@ -367,76 +379,6 @@ impl Lowering {
         self.at(span, node)
     }
 
-    /// `random[i, j](seed)`: 64 random bits for each element, from its linear index.
-    fn random(&mut self, call: &Call, options: &Options, span: Span) -> Result<NodeId, Diagnostic> {
-        refuse_separators(options)?;
-        let [seed] = arguments(call, span)?;
-        let seed = self.value(seed, Some(DType::U64))?.node;
-        let mut counter = None;
-        for item in &options.items {
-            let dim = self.dim(item, true)?;
-            self.builder.at(span);
-            let index = self.builder.index(dim, DType::U64);
-            let index = self.at(span, index)?;
-            counter = Some(match counter {
-                None => index,
-                Some(counter) => {
-                    let size = self.builder.size_of(dim);
-                    let size = self.builder.size_value(size);
-                    let size = self.at(span, size)?;
-                    let size = self.builder.cast(size, DType::U64);
-                    let rows = self.map(Op::Mul, &[counter, size], span, &[])?.node;
-                    self.map(Op::Add, &[rows, index], span, &[])?.node
-                }
-            });
-        }
-        let counter = counter.unwrap_or_else(|| self.builder.constant(Scalar::zero(DType::U64)));
-        Ok(self.map(Op::Threefry, &[seed, counter], span, &[])?.node)
-    }
-
-    /// Numbers in [0, 1) from the 24 bits of `bits` above `shift`.
-    fn fraction(&mut self, bits: NodeId, shift: u64, span: Span) -> Result<NodeId, Diagnostic> {
-        let word = |bits: u64| Scalar::from_bits(DType::U64, bits);
-        let amount = self.builder.constant(word(shift));
-        let mut top = self.map(Op::Shr, &[bits, amount], span, &[])?.node;
-        if shift + 24 < 64 {
-            let mask = self.builder.constant(word((1 << 24) - 1));
-            top = self.map(Op::And, &[top, mask], span, &[])?.node;
-        }
-        let whole = self.builder.cast(top, DType::F32);
-        let unit = self.builder.constant(Scalar::f32(1.0 / (1 << 24) as f32));
-        Ok(self.map(Op::Mul, &[whole, unit], span, &[])?.node)
-    }
-
-    fn uniform(
-        &mut self,
-        call: &Call,
-        options: &Options,
-        span: Span,
-    ) -> Result<NodeId, Diagnostic> {
-        let bits = self.random(call, options, span)?;
-        self.fraction(bits, 40, span)
-    }
-
-    /// Normally distributed numbers by the method of Box and Muller.
-    fn normal(&mut self, call: &Call, options: &Options, span: Span) -> Result<NodeId, Diagnostic> {
-        let bits = self.random(call, options, span)?;
-        let radius = self.fraction(bits, 40, span)?;
-        let angle = self.fraction(bits, 16, span)?;
-        // log1p(-u) with u in [0, 1) is finite, where log(u) is not.
-        let negative = self.map(Op::Neg, &[radius], span, &[])?.node;
-        let log = self.map(Op::Log1p, &[negative], span, &[])?.node;
-        let minus_two = self.builder.constant(Scalar::f32(-2.0));
-        let square = self.map(Op::Mul, &[log, minus_two], span, &[])?.node;
-        let radius = self.map(Op::Sqrt, &[square], span, &[])?.node;
-        let turn = self
-            .builder
-            .constant(Scalar::f32(2.0 * std::f32::consts::PI));
-        let angle = self.map(Op::Mul, &[angle, turn], span, &[])?.node;
-        let cos = self.map(Op::Cos, &[angle], span, &[])?.node;
-        Ok(self.map(Op::Mul, &[radius, cos], span, &[])?.node)
-    }
-
     /// `concat[z: x, y](a, b)`: along `z`, first `a` along its `x`, then `b` along its `y`.
     fn concat(&mut self, call: &Call, options: &Options, span: Span) -> Result<NodeId, Diagnostic> {
         let count = call.arguments.len();
@@ -552,7 +494,7 @@ impl Lowering {
 }
 
 /// The reduction of `scan_sum`, or of `cumsum`, its other name.
-fn scan_op(name: &str) -> Option<ReduceOp> {
+pub(super) fn scan_op(name: &str) -> Option<ReduceOp> {
     match name {
         "cumsum" => Some(ReduceOp::Sum),
         _ => ReduceOp::from_name(name.strip_prefix("scan_")?),
@@ -574,7 +516,7 @@ fn acc_option(item: &DimUse) -> Result<Option<DType>, Diagnostic> {
     }
 }
 
-fn refuse_separators(options: &Options) -> Result<(), Diagnostic> {
+pub(super) fn refuse_separators(options: &Options) -> Result<(), Diagnostic> {
     if options.colon || options.arrow.is_some() {
         return Err(Diagnostic::new(
             options.span,
@@ -585,7 +527,7 @@ fn refuse_separators(options: &Options) -> Result<(), Diagnostic> {
 }
 
 /// The arguments of a call that takes so many.
-fn arguments<const N: usize>(call: &Call, span: Span) -> Result<&[Expr; N], Diagnostic> {
+pub(super) fn arguments<const N: usize>(call: &Call, span: Span) -> Result<&[Expr; N], Diagnostic> {
     call.arguments.as_slice().try_into().map_err(|_| {
         Diagnostic::new(
             span,

@@ -313,7 +313,9 @@ impl Lowering {
                 _ => Err(refuse("this literal")),
             },
             ExprKind::Name(name) => match (self.lookup(name), mode) {
-                (Some(Meaning::Size(symbol)), _) => Ok(Symbolic::symbol(symbol)),
+                (Some(Meaning::Size(symbol) | Meaning::Static(symbol)), _) => {
+                    Ok(Symbolic::symbol(symbol))
+                }
                 (Some(Meaning::Node(_)), _) => Err(refuse(&format!("array `{}`", name.shown()))),
                 (Some(Meaning::Dim(dim)), Mode::Size) => Ok(self.builder.size_of(dim)),
                 (None, Mode::Size) => Err(self.unknown("a size or a dimension", name, &[])),

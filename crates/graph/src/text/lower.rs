@@ -1,7 +1,8 @@
 //! From the syntax tree to a graph: statements, and what names mean.
 
 use super::ast::{
-    Declared, DimUse, Expr, ExprKind, Literal, LiteralKind, Name, Statement, StatementKind, Values,
+    Declared, DimUse, Expr, ExprKind, Literal, LiteralKind, Name, Statement, StatementKind,
+    StaticUse, Values,
 };
 use super::parser::RESERVED;
 use super::suggest;
@@ -24,6 +25,7 @@ pub(super) enum Meaning {
     Node(NodeId),
     Dim(DimId),
     Size(Symbol),
+    Static(Symbol),
 }
 
 impl Meaning {
@@ -32,6 +34,7 @@ impl Meaning {
             Meaning::Node(_) => "an array",
             Meaning::Dim(_) => "a dimension",
             Meaning::Size(_) => "a size",
+            Meaning::Static(_) => "a static",
         }
     }
 }
@@ -49,10 +52,11 @@ pub(super) struct Lowering {
 /// The graph of a program.
 pub(super) fn lower(statements: &[Statement], end: Span) -> Result<Graph, Diagnostic> {
     let mut lowering = Lowering::default();
-    // Sizes and dimensions that are declared are known everywhere, whatever the order of lines.
+    // Sizes, statics and dimensions that are declared are known everywhere, whatever the order of lines.
     for statement in statements {
         match &statement.kind {
             StatementKind::Size(uses) => lowering.declare_sizes(uses)?,
+            StatementKind::Static(uses) => lowering.declare_statics(uses)?,
             StatementKind::Dim(uses) => {
                 for item in uses {
                     lowering.introduce(&item.name)?;
@@ -103,9 +107,9 @@ fn diagnose(
         GraphError::Undetermined { dim } => {
             let message = format!("nothing determines the size of dimension `{dim}`");
             let error = Diagnostic::new(place, message);
-            let others = names
-                .iter()
-                .filter(|(_, (meaning, _))| !matches!(meaning, Meaning::Size(_)));
+            let others = names.iter().filter(|(_, (meaning, _))| {
+                !matches!(meaning, Meaning::Size(_) | Meaning::Static(_))
+            });
             match suggest::nearest(&dim, others.map(|(name, _)| name.as_str())) {
                 Some(near) => error.help(format!(
                     "did you mean `{near}`? A new dimension's size is said once: `dim {dim} = 8`"
@@ -132,6 +136,7 @@ impl Lowering {
         self.builder.at(statement.span);
         match &statement.kind {
             StatementKind::Size(_) => Ok(()),
+            StatementKind::Static(uses) => self.ranges(uses),
             StatementKind::Dim(uses) => {
                 for item in uses {
                     self.dim(item, true)?;
@@ -232,12 +237,51 @@ impl Lowering {
         Ok(())
     }
 
+    fn declare_statics(&mut self, uses: &[StaticUse]) -> Result<(), Diagnostic> {
+        for item in uses {
+            let default = match &item.default {
+                Some(value) => {
+                    let Some(number) = self.size_expr(value)?.as_const() else {
+                        return Err(Diagnostic::new(
+                            value.span,
+                            format!(
+                                "the default of static `{}` must be a number",
+                                item.name.text
+                            ),
+                        ));
+                    };
+                    Some(number)
+                }
+                None => None,
+            };
+            self.check_new(&item.name)?;
+            self.builder.at(item.name.span);
+            let symbol = self.builder.declare_static(&item.name.text, default);
+            let symbol = self.at(item.name.span, symbol)?;
+            self.record(&item.name, Meaning::Static(symbol));
+        }
+        Ok(())
+    }
+
+    /// Says the ranges of statics, once all sizes and dimensions are known.
+    fn ranges(&mut self, uses: &[StaticUse]) -> Result<(), Diagnostic> {
+        for item in uses {
+            let Some(Meaning::Static(symbol)) = self.lookup(&item.name) else {
+                return Err(self.unknown("a static", &item.name, &[]));
+            };
+            let (lo, hi) = (self.size_expr(&item.lo)?, self.size_expr(&item.hi)?);
+            let set = self.builder.set_range(symbol, lo, hi);
+            self.at(item.lo.span.to(item.hi.span), set)?;
+        }
+        Ok(())
+    }
+
     fn parameter(&mut self, declared: &Declared, op: NodeOp) -> Result<(), Diagnostic> {
         let name = &declared.name;
         let dims = self.dims(&declared.dims)?;
         let node = match op {
-            NodeOp::State => self.builder.state("", declared.dtype, &dims),
-            _ => self.builder.input("", declared.dtype, &dims),
+            NodeOp::State => self.builder.state("", declared.inferred(), &dims),
+            _ => self.builder.input("", declared.inferred(), &dims),
         };
         let node = self.at(name.span, node)?;
         self.define(name, node)
@@ -245,7 +289,7 @@ impl Lowering {
 
     fn constant(&mut self, declared: &Declared, values: &Values) -> Result<(), Diagnostic> {
         let dims = self.dims(&declared.dims)?;
-        let dtype = declared.dtype;
+        let dtype = declared.inferred();
         let node = match values {
             Values::One(literal, span) if dims.is_empty() => {
                 let value = literal_scalar(literal, dtype, *span)?;

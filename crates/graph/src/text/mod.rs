@@ -1,15 +1,16 @@
 //! The text form of programs.
 //!
-//! [`parse`] goes from tokens to a syntax tree (`parser`, `ast`) to a graph (`lower` for statements and
+//! [`parse`] goes from tokens to a syntax tree (`parser`, `ast`) in which all dtypes are said (`infer`) to a graph (`lower` for statements and
 //! names, `value` for expressions that make nodes, `index` for those that are indices and sizes, `call`
 //! for functions). [`print()`] writes the canonical form, a subset of the language.
 //!
 //! ```text
 //! program   = "loopwright program 1" { statement }          one a line; lines continue in brackets
 //! statement = "size" NAME [= number], ..                     a size, with a default
+//!           | "static" NAME in size .. size [= number], ..   an integer chosen later, which decides no size
 //!           | "dim" NAME [= size], ..                        a dimension, with its size
-//!           | "input" NAME: dtype [dims]                     given from outside
-//!           | "state" NAME: dtype [dims]                     given from outside, may be updated
+//!           | "input" NAME [: dtype] [dims]                  given from outside
+//!           | "state" NAME [: dtype] [dims]                  given from outside, may be updated
 //!           | "const" NAME: dtype [dims] = values            a literal, or nested lists of them
 //!           | NAME [dims] = value                            with dims: laid out, broadcast, or a view
 //!           | "update" NAME = value                          a state's value after the run
@@ -21,7 +22,7 @@
 //! ```
 //!
 //! Operators, loosest first: `|`, `^`, `&`, comparisons, shifts, `+ -`, `* / // %`, unary `- !`, `**`.
-//! A dimension's name as a value is the index along it, a size's name its value (both `i64`); in a size,
+//! A dimension's name as a value is the index along it, a size's or static's name its value (`i64`); in a size,
 //! a dimension's name is its size, which `size(i)` says everywhere. Names of dimensions, sizes and
 //! arrays share one space; `%name` names an array that has no name, and any name may stand in quotes.
 //! Literals without a dtype suffix take the dtype of the operand beside them; nothing else converts by
@@ -31,9 +32,11 @@ mod ast;
 mod call;
 mod expr_text;
 mod index;
+mod infer;
 mod lower;
 mod parser;
 mod printer;
+mod random;
 mod suggest;
 mod value;
 
@@ -62,7 +65,8 @@ pub use printer::print;
 /// # Ok::<(), String>(())
 /// ```
 pub fn parse(source: &Source) -> Result<Graph, Diagnostic> {
-    let statements = parser::statements(source)?;
+    let mut statements = parser::statements(source)?;
+    infer::infer(&mut statements)?;
     let end = source.text().trim_end().len();
     lower::lower(&statements, Span::new(end, end))
 }

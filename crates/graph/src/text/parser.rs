@@ -2,7 +2,7 @@
 
 use super::ast::{
     Binary, Call, Declared, DimUse, Expr, ExprKind, Index, IndexItem, Literal, LiteralKind, Name,
-    Options, Statement, StatementKind, Unary, Values,
+    Options, Statement, StatementKind, StaticUse, Unary, Values,
 };
 use super::suggest;
 use loopwright_ops::DType;
@@ -13,6 +13,11 @@ const MAX_DEPTH: usize = 400;
 
 /// Words that mean something wherever an expression may stand.
 pub(super) const RESERVED: [&str; 7] = ["if", "else", "inf", "nan", "true", "false", "index"];
+
+/// Words that start statements. Followed by anything but a name they are names themselves.
+const KEYWORDS: [&str; 8] = [
+    "size", "static", "dim", "input", "state", "const", "update", "output",
+];
 
 /// The statements of a program.
 pub(super) fn statements(source: &Source) -> Result<Vec<Statement>, Diagnostic> {
@@ -39,11 +44,12 @@ impl Parser {
         let start = self.cursor.span();
         let kind = match self.keyword() {
             Some("size") => StatementKind::Size(self.dim_uses("a size's name")?),
+            Some("static") => StatementKind::Static(self.static_uses()?),
             Some("dim") => StatementKind::Dim(self.dim_uses("a dimension's name")?),
-            Some("input") => StatementKind::Input(self.declared("an input's name")?),
-            Some("state") => StatementKind::State(self.declared("a state's name")?),
+            Some("input") => StatementKind::Input(self.declared("an input's name", false)?),
+            Some("state") => StatementKind::State(self.declared("a state's name", false)?),
             Some("const") => {
-                let declared = self.declared("a constant's name")?;
+                let declared = self.declared("a constant's name", true)?;
                 self.cursor.expect(Token::Equals)?;
                 StatementKind::Const(declared, self.values()?)
             }
@@ -63,7 +69,6 @@ impl Parser {
 
     /// Takes a statement's keyword: the word, followed by a name. `size = 3` defines a node `size`.
     fn keyword(&mut self) -> Option<&'static str> {
-        const KEYWORDS: [&str; 7] = ["size", "dim", "input", "state", "const", "update", "output"];
         let Token::Name(word) = self.cursor.peek() else {
             return None;
         };
@@ -99,7 +104,7 @@ impl Parser {
         );
         if !starts_name {
             return Err(self.cursor.expected("a statement").help(
-                "a line is `NAME = VALUE`, or starts with size, dim, input, state, const, update or output",
+                "a line is `NAME = VALUE`, or starts with size, static, dim, input, state, const, update or output",
             ));
         }
         let name = self.name("a name")?;
@@ -110,8 +115,7 @@ impl Parser {
         };
         if *self.cursor.peek() != Token::Equals {
             let error = self.cursor.expected("`=`");
-            let keywords = ["size", "dim", "input", "state", "const", "update", "output"];
-            return Err(match suggest::nearest(&name.text, keywords) {
+            return Err(match suggest::nearest(&name.text, KEYWORDS) {
                 Some(word) if dims.is_none() && !name.sigil => {
                     error.help(format!("did you mean the statement `{word}`?"))
                 }
@@ -139,14 +143,22 @@ impl Parser {
         }
     }
 
-    /// `A: f32[i, k=8]`
-    fn declared(&mut self, what: &str) -> Result<Declared, Diagnostic> {
+    /// `A: f32[i, k=8]`, or without a dtype, unless it is needed, `A[i, k=8]`
+    fn declared(&mut self, what: &str, needs_dtype: bool) -> Result<Declared, Diagnostic> {
         let name = self.name(what)?;
-        self.cursor
-            .expect(Token::Colon)
-            .map_err(|error| error.help(format!("write `{}: f32[i, j]`", name.shown())))?;
-        let (dtype, span) = self.cursor.expect_name("a dtype")?;
-        let dtype = parse_dtype(&dtype, span)?;
+        let left_out = matches!(
+            self.cursor.peek(),
+            Token::OpenSquare | Token::NewLine | Token::End | Token::Semicolon
+        );
+        let dtype = if left_out && !needs_dtype {
+            None
+        } else {
+            self.cursor
+                .expect(Token::Colon)
+                .map_err(|error| error.help(format!("write `{}: f32[i, j]`", name.shown())))?;
+            let (dtype, span) = self.cursor.expect_name("a dtype")?;
+            Some(parse_dtype(&dtype, span)?)
+        };
         let dims = if *self.cursor.peek() == Token::OpenSquare {
             self.dim_list()?
         } else {
@@ -186,6 +198,37 @@ impl Parser {
             None
         };
         Ok(DimUse { name, value })
+    }
+
+    /// `batch in 0 .. N // 32 = 3, shift in -1 .. 2`
+    fn static_uses(&mut self) -> Result<Vec<StaticUse>, Diagnostic> {
+        let mut uses = Vec::new();
+        loop {
+            let name = self.name("a static's name")?;
+            let usage = format!(
+                "say its range, the end not included: `static {} in 0 .. 8`",
+                name.shown()
+            );
+            let with_usage = |error: Diagnostic| error.help(usage.clone());
+            self.cursor.expect_word("in").map_err(with_usage)?;
+            let lo = self.expr()?;
+            self.cursor.expect(Token::DotDot).map_err(with_usage)?;
+            let hi = self.expr()?;
+            let default = if self.cursor.take(&Token::Equals) {
+                Some(self.expr()?)
+            } else {
+                None
+            };
+            uses.push(StaticUse {
+                name,
+                lo,
+                hi,
+                default,
+            });
+            if !self.cursor.take(&Token::Comma) {
+                return Ok(uses);
+            }
+        }
     }
 
     fn values(&mut self) -> Result<Values, Diagnostic> {

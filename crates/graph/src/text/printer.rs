@@ -1,7 +1,7 @@
 //! The canonical text of a graph.
 //!
 //! One node a line, in the graph's order, every operand by its name; nodes without a name are `%` and
-//! their index. Sizes and dimensions come first, in the order of their symbols, every dimension with
+//! their index. Sizes, statics and dimensions come first, in the order of their symbols, every dimension with
 //! its solved size. Reading it back gives the same graph, numbering and all.
 
 use super::ast::Binary;
@@ -41,6 +41,18 @@ impl Printer<'_> {
             match info {
                 SymbolInfo::Size { name, default } => {
                     write!(out, "size {}", name_text(name))?;
+                    if let Some(default) = default {
+                        write!(out, " = {default}")?;
+                    }
+                }
+                SymbolInfo::Static {
+                    name,
+                    lo,
+                    hi,
+                    default,
+                } => {
+                    let (lo, hi) = (self.expr(lo), self.expr(hi));
+                    write!(out, "static {} in {lo} .. {hi}", name_text(name))?;
                     if let Some(default) = default {
                         write!(out, " = {default}")?;
                     }

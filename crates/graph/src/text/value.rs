@@ -61,7 +61,7 @@ impl Lowering {
                 let node = self.builder.index(dim, DType::I64);
                 self.at(name.span, node).map(Lowered::fresh)
             }
-            Some(Meaning::Size(symbol)) => {
+            Some(Meaning::Size(symbol) | Meaning::Static(symbol)) => {
                 let node = self.builder.size_value(SizeExpr::symbol(symbol));
                 self.at(name.span, node).map(Lowered::fresh)
             }
@@ -156,7 +156,7 @@ impl Lowering {
     }
 }
 
-fn default_dtype(kind: LiteralKind) -> DType {
+pub(super) fn default_dtype(kind: LiteralKind) -> DType {
     match kind {
         LiteralKind::Bool => DType::Bool,
         LiteralKind::Int => DType::I64,

@@ -123,13 +123,17 @@ fn bind<'a>(
                 initial.push([buffer(Region::Write(bytes)), 0]);
                 continue;
             }
+            (Type::Pointer(Space::Global | Space::Constant, _), Arg::Shared(cells)) => {
+                initial.push([buffer(Region::Shared(cells)), 0]);
+                continue;
+            }
             (Type::Pointer(Space::Local, _), Arg::Local(bytes)) => {
                 locals.push(*bytes);
                 initial.push([RegionId::Group(locals.len() as u32 - 1).bits(), 0]);
                 continue;
             }
             (_, Arg::Scalar(scalar)) => format!("a scalar of {}", scalar.dtype()),
-            (_, Arg::Read(_) | Arg::Write(_)) => "a buffer".to_owned(),
+            (_, Arg::Read(_) | Arg::Write(_) | Arg::Shared(_)) => "a buffer".to_owned(),
             (_, Arg::Local(_)) => "local memory".to_owned(),
         };
         return Err(InterpretError::Argument {

@@ -2,7 +2,7 @@
 
 use super::code::{Access, Code, Fast, Function, Slot, TileMma};
 use super::memory::{
-    Fault, Own, Region, RegionId, pack_pointer, read_bits, unpack_pointer, write_bits,
+    Copied, Fault, Own, Region, RegionId, pack_pointer, read_bits, unpack_pointer, write_bits,
 };
 use super::{Grid, InterpretError, Program};
 use crate::ir::{Value, WorkItem};
@@ -509,9 +509,10 @@ impl<'a> Machine<'_, 'a> {
         let Some(region) = region else {
             return Err(dangling(function, access.name));
         };
+        let mut copy = Copied::new();
         let bytes = place
             .offset(region)
-            .and_then(|at| region.read(at, size * access.lanes as usize))
+            .and_then(|at| region.read(at, size * access.lanes as usize, &mut copy))
             .map_err(|fault| place.error(fault, "reads", function, access, region))?;
         // One scalar is most of what is read; it needs no loop.
         if access.lanes == 1 {
@@ -556,23 +557,19 @@ impl<'a> Machine<'_, 'a> {
         let Some(region) = region else {
             return Err(dangling(function, access.name));
         };
-        let written = place
-            .offset(region)
-            .and_then(|at| region.write(at, size * access.lanes as usize));
-        match written {
-            Ok(bytes) => {
-                match packed {
-                    Some(packed) => write_bits(packed, bytes),
-                    None => {
-                        for (lane, bytes) in bytes.chunks_exact_mut(size).enumerate() {
-                            write_bits(item.slots[src + lane], bytes);
-                        }
-                    }
+        let slots = &item.slots[src..];
+        let fill = |bytes: &mut [u8]| match packed {
+            Some(packed) => write_bits(packed, bytes),
+            None => {
+                for (bits, bytes) in slots.iter().zip(bytes.chunks_exact_mut(size)) {
+                    write_bits(*bits, bytes);
                 }
-                Ok(())
             }
-            Err(fault) => Err(place.error(fault, "writes", function, access, region)),
-        }
+        };
+        place
+            .offset(region)
+            .and_then(|at| region.write(at, size * access.lanes as usize, fill))
+            .map_err(|fault| place.error(fault, "writes", function, access, region))
     }
 
     /// Writes one element that is in no slot.

@@ -2,6 +2,8 @@
 //! itself made them, which of their bytes have been written.
 
 use loopwright_ops::DType;
+use smallvec::SmallVec;
+use std::cell::Cell;
 
 /// Which region a pointer points into. A pointer's first slot is [`RegionId::bits`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,6 +54,9 @@ pub(super) fn unpack_pointer(packed: u64) -> [u64; 2] {
     [(packed >> 62) << 32 | number, offset as u64]
 }
 
+/// The bytes of one access; no vector is wider than a few cache lines.
+pub(super) type Copied = SmallVec<[u8; 64]>;
+
 /// One region.
 #[derive(Debug)]
 pub(super) enum Region<'a> {
@@ -59,6 +64,8 @@ pub(super) enum Region<'a> {
     Read(&'a [u8]),
     /// The host's.
     Write(&'a mut [u8]),
+    /// The host's; other regions may overlap it.
+    Shared(&'a [Cell<u8>]),
     /// The kernel's own.
     Own(Own),
 }
@@ -106,17 +113,28 @@ impl Region<'_> {
         match self {
             Region::Read(bytes) => bytes.len(),
             Region::Write(bytes) => bytes.len(),
+            Region::Shared(cells) => cells.len(),
             Region::Own(own) => own.bytes.len(),
         }
     }
 
-    /// The bytes from `at` on, if they are there and defined.
-    pub fn read(&self, at: usize, count: usize) -> Result<&[u8], Fault> {
+    /// The bytes from `at` on, if they are there and defined; in `copy` if they cannot be lent.
+    pub fn read<'r>(
+        &'r self,
+        at: usize,
+        count: usize,
+        copy: &'r mut Copied,
+    ) -> Result<&'r [u8], Fault> {
         let end = at.checked_add(count).ok_or(Fault::Bounds)?;
         let range = at..end;
         match self {
             Region::Read(bytes) => bytes.get(range).ok_or(Fault::Bounds),
             Region::Write(bytes) => bytes.get(range).ok_or(Fault::Bounds),
+            Region::Shared(cells) => {
+                let cells = cells.get(range).ok_or(Fault::Bounds)?;
+                copy.extend(cells.iter().map(Cell::get));
+                Ok(copy)
+            }
             Region::Own(own) => {
                 let bytes = own.bytes.get(range.clone()).ok_or(Fault::Bounds)?;
                 if own.defined[range].iter().all(|&defined| defined) {
@@ -128,17 +146,34 @@ impl Region<'_> {
         }
     }
 
-    /// The bytes from `at` on, to be written; they count as defined from now on.
-    pub fn write(&mut self, at: usize, count: usize) -> Result<&mut [u8], Fault> {
+    /// Has `fill` write all bytes from `at` on; they count as defined from now on.
+    pub fn write(
+        &mut self,
+        at: usize,
+        count: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Fault> {
         let end = at.checked_add(count).ok_or(Fault::Bounds)?;
         let range = at..end;
         match self {
             Region::Read(_) => Err(Fault::ReadOnly),
-            Region::Write(bytes) => bytes.get_mut(range).ok_or(Fault::Bounds),
+            Region::Write(bytes) => {
+                fill(bytes.get_mut(range).ok_or(Fault::Bounds)?);
+                Ok(())
+            }
+            Region::Shared(cells) => {
+                let cells = cells.get(range).ok_or(Fault::Bounds)?;
+                let mut bytes = Copied::from_elem(0, count);
+                fill(&mut bytes);
+                for (cell, byte) in cells.iter().zip(&bytes) {
+                    cell.set(*byte);
+                }
+                Ok(())
+            }
             Region::Own(own) => {
-                let bytes = own.bytes.get_mut(range.clone()).ok_or(Fault::Bounds)?;
+                fill(own.bytes.get_mut(range.clone()).ok_or(Fault::Bounds)?);
                 own.defined[range].fill(true);
-                Ok(bytes)
+                Ok(())
             }
         }
     }

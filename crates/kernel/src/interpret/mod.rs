@@ -57,6 +57,7 @@ pub use layout::Layout;
 
 use crate::ir::{FunctionKind, Module, Type};
 use loopwright_ops::{OpError, Scalar};
+use std::cell::Cell;
 
 /// An argument of a kernel.
 #[derive(Debug)]
@@ -65,6 +66,8 @@ pub enum Arg<'a> {
     Read(&'a [u8]),
     /// A buffer.
     Write(&'a mut [u8]),
+    /// A buffer that others of this kind may overlap.
+    Shared(&'a [Cell<u8>]),
     /// A scalar.
     Scalar(Scalar),
     /// So many bytes of local memory, for a pointer to it.

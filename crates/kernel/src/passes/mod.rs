@@ -27,6 +27,7 @@ pub mod dce;
 mod differential;
 pub mod inline_virtual;
 pub mod licm;
+pub mod log_stores;
 pub mod promote;
 pub mod simplify;
 pub mod unroll;

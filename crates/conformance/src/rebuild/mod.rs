@@ -1,6 +1,11 @@
 //! A case with something changed: the graph built anew, inputs and schedule carried over.
 
-use crate::generate::{Case, plain_schedule};
+mod disturb;
+
+pub(crate) use disturb::Disturbance;
+
+use crate::generate::{Case, plain_schedule, random_array};
+use crate::rng::Rng;
 use loopwright_graph::{
     Array, DimId, Graph, GraphBuilder, GraphError, Node, NodeId, NodeOp, SymbolInfo, View, evaluate,
 };
@@ -13,7 +18,7 @@ use smallvec::SmallVec;
 
 /// What is changed.
 #[derive(Clone, Debug)]
-pub(super) enum Edit {
+pub(crate) enum Edit {
     /// An output is left out.
     DropOutput(usize),
     /// A state keeps its value.
@@ -26,11 +31,13 @@ pub(super) enum Edit {
     Size(String, i64),
     /// Dimensions, sizes, inputs and states that nothing needs are left out.
     Unused,
+    /// The results of some nodes are disturbed.
+    Disturb(Vec<Disturbance>),
 }
 
 /// What stands in place of a node.
 #[derive(Clone, Debug)]
-pub(super) enum Replacement {
+pub(crate) enum Replacement {
     /// Another node, of the same dtype and over the same dimensions.
     Node(NodeId),
     /// A new input with these values.
@@ -38,12 +45,12 @@ pub(super) enum Replacement {
 }
 
 /// The changed case; `None` where the change is not possible.
-pub(super) fn rebuild(case: &Case, edit: &Edit) -> Option<Case> {
+pub(crate) fn rebuild(case: &Case, edit: &Edit) -> Option<Case> {
     Rebuild::new(case, edit).run().ok().flatten()
 }
 
 /// The values of all nodes, by node.
-pub(super) fn node_values(case: &Case) -> Option<Vec<Array>> {
+pub(crate) fn node_values(case: &Case) -> Option<Vec<Array>> {
     let mut builder = GraphBuilder::from_graph(&case.graph);
     for node in case.graph.node_ids() {
         builder.output(&format!("value of {}", node.0), node).ok()?;
@@ -108,7 +115,7 @@ impl<'a> Rebuild<'a> {
         let sizes: Vec<(String, i64)> = self
             .sizes()
             .into_iter()
-            .filter(|(name, _)| graph.sizes().any(|(_, found, _)| found == name))
+            .filter(|(name, _)| graph.integers().any(|(_, found, _)| found == name))
             .collect();
         let mut case = Case {
             graph,
@@ -210,6 +217,12 @@ impl<'a> Rebuild<'a> {
                 _ => {}
             }
         }
+        for found in old.statics() {
+            if used[found.symbol.0 as usize] {
+                mark(&mut used, found.lo);
+                mark(&mut used, found.hi);
+            }
+        }
         for dim in old.dims() {
             if used[dim.index.0 as usize] {
                 mark(&mut used, &dim.size);
@@ -227,12 +240,21 @@ impl<'a> Rebuild<'a> {
             }
             self.symbols[at] = Some(match info {
                 SymbolInfo::Size { name, default } => self.builder.size(name, *default)?,
+                SymbolInfo::Static { .. } => continue,
                 SymbolInfo::Index(dim) => {
                     let new = self.builder.dim(&old.dim(*dim).name)?;
                     self.dims[dim.0 as usize] = Some(new);
                     self.builder.index_symbol(new)
                 }
             });
+        }
+        // The range of a static is made of sizes.
+        for found in old.statics().filter(|found| used[found.symbol.0 as usize]) {
+            let (lo, hi) = (self.expr(found.lo)?, self.expr(found.hi)?);
+            let symbol = self
+                .builder
+                .static_symbol(found.name, lo, hi, found.default)?;
+            self.symbols[found.symbol.0 as usize] = Some(symbol);
         }
         for dim in old.dim_ids() {
             let Some(new) = self.dims[dim.0 as usize] else {
@@ -273,10 +295,7 @@ impl<'a> Rebuild<'a> {
             return match by {
                 Replacement::Node(other) => Ok(self.nodes[other.0 as usize]),
                 Replacement::Input(array) => {
-                    let mut name = format!("r{}", node.0);
-                    while self.old.find(&name).is_some() || self.builder.find(&name).is_some() {
-                        name.push('_');
-                    }
+                    let name = self.free_name(&format!("r{}", node.0));
                     let new = self.builder.input(&name, parts.dtype, &dims)?;
                     self.inputs.push((new, array.clone()));
                     Ok(Some(new))
@@ -297,15 +316,33 @@ impl<'a> Rebuild<'a> {
         } else if !parts.name.is_empty() && self.builder.find(&parts.name).is_none() {
             self.builder.name(new, &parts.name)?;
         }
+        if let Edit::Disturb(all) = self.edit
+            && let Some(disturbance) = all.iter().find(|one| one.node == node)
+        {
+            return self.disturbed(new, disturbance).map(Some);
+        }
         Ok(Some(new))
     }
 
-    fn replay(&mut self, node: NodeId, parts: &Node, dims: &[DimId]) -> Result<NodeId, GraphError> {
-        let inputs: SmallVec<[NodeId; 3]> = parts
-            .inputs
-            .iter()
+    /// A name that neither graph has yet.
+    fn free_name(&self, wanted: &str) -> String {
+        let mut name = wanted.to_owned();
+        while self.old.find(&name).is_some() || self.builder.find(&name).is_some() {
+            name.push('_');
+        }
+        name
+    }
+
+    /// What a node reads, in the new graph.
+    fn operands(&self, parts: &Node) -> SmallVec<[NodeId; 3]> {
+        let inputs = parts.inputs.iter();
+        inputs
             .map(|input| self.nodes[input.0 as usize].unwrap_or(*input))
-            .collect();
+            .collect()
+    }
+
+    fn replay(&mut self, node: NodeId, parts: &Node, dims: &[DimId]) -> Result<NodeId, GraphError> {
+        let inputs = self.operands(parts);
         match &parts.op {
             NodeOp::Input => self.builder.input(&parts.name, parts.dtype, dims),
             NodeOp::State => self.builder.state(&parts.name, parts.dtype, dims),
@@ -430,7 +467,10 @@ impl<'a> Rebuild<'a> {
             return Some(array.clone());
         }
         if shape.iter().zip(array.shape()).any(|(new, old)| new > old) {
-            return None;
+            // What there is does not reach; the values are any, and the same every time.
+            let mut rng = Rng::new(u64::from(node.0));
+            let arithmetic = self.case.arithmetic;
+            return Some(random_array(&mut rng, array.dtype(), &shape, arithmetic));
         }
         let mut sliced = Array::zeros(array.dtype(), &shape).ok()?;
         for flat in 0..sliced.len() {

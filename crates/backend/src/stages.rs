@@ -1,0 +1,163 @@
+//! From a graph to the kernel that a backend is given.
+
+use crate::program::ProgramError;
+use loopwright_graph::Graph;
+use loopwright_graph::rewrite::rewrite;
+use loopwright_kernel::passes::Pipeline;
+use loopwright_kernel::passes::log_stores::{StoreSite, log_stores};
+use loopwright_kernel::{Function, Module, live_ranges};
+use loopwright_looptree::{Schedule, Target, default_schedule};
+use loopwright_lower::{KernelParam, Lowered, lower};
+use std::ops::Range;
+
+/// The name of the kernel that a program becomes if it is given no other.
+pub const KERNEL: &str = "program";
+
+/// The stages of a program up to the kernel that a backend is given.
+#[derive(Clone, Debug)]
+pub struct Stages {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The graph, rewritten if no schedule was given, every result a node of its own.
+    pub graph: Graph,
+    /// How it runs.
+    pub schedule: Schedule,
+    /// Lowered, before any pass.
+    pub lowered: Lowered,
+    /// The kernel after all passes. Scratch memory that may share its place with another is not
+    /// `noalias` in it.
+    pub module: Module,
+    /// By scratch number: the statements of the kernel's body that use it; empty if none does. Two
+    /// whose ranges do not overlap may lie in the same memory.
+    pub scratch_live: Vec<Range<u32>>,
+    /// What the kernel's parameters are, in order.
+    pub params: Vec<KernelParam>,
+    /// The stores that the kernel logs; see [`Stages::logging`].
+    pub log_sites: Vec<StoreSite>,
+}
+
+impl Stages {
+    /// Takes a graph as far as an optimised kernel called [`KERNEL`]. `schedule` refers to
+    /// [`Graph::with_stores`]; without one, the graph is rewritten ([`rewrite`]), and the default for
+    /// the target is taken.
+    pub fn new(
+        graph: &Graph,
+        schedule: Option<&Schedule>,
+        target: &Target,
+        pipeline: &Pipeline,
+    ) -> Result<Stages, ProgramError> {
+        Scheduled::new(graph, schedule, target)?.lower(KERNEL, pipeline)
+    }
+
+    /// The same with a kernel that logs what it stores: which element, what was there and what is there
+    /// now. It gets one more parameter, [`KernelParam::Log`], unless it has no store that can be logged.
+    /// Scratch memory is not shared, so that what was there is the same buffer's.
+    pub fn logging(mut self) -> Result<Stages, ProgramError> {
+        self.log_sites = log_stores(&mut self.module, &self.kernel);
+        validate(&self.module, "logging")?;
+        if !self.log_sites.is_empty() {
+            self.params.push(KernelParam::Log);
+        }
+        let statements = self.module.functions[0].body.len() as u32;
+        for live in &mut self.scratch_live {
+            if live.start < live.end {
+                *live = 0..statements;
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// A graph with its results as stores, and the schedule given or made for it.
+pub(crate) struct Scheduled {
+    pub(crate) graph: Graph,
+    pub(crate) schedule: Schedule,
+    /// What was rewritten.
+    notes: Vec<String>,
+}
+
+impl Scheduled {
+    pub(crate) fn new(
+        graph: &Graph,
+        schedule: Option<&Schedule>,
+        target: &Target,
+    ) -> Result<Scheduled, ProgramError> {
+        // A schedule names nodes of the graph as it is.
+        let (graph, notes) = match schedule {
+            Some(_) => (graph.clone(), Vec::new()),
+            None => rewrite(graph),
+        };
+        let graph = graph.with_stores();
+        let schedule = match schedule {
+            Some(schedule) => schedule.clone(),
+            None => default_schedule(&graph, target)?,
+        };
+        Ok(Scheduled {
+            graph,
+            schedule,
+            notes,
+        })
+    }
+
+    /// The rest of the stages.
+    pub(crate) fn lower(self, kernel: &str, pipeline: &Pipeline) -> Result<Stages, ProgramError> {
+        let Scheduled {
+            graph,
+            schedule,
+            notes,
+        } = self;
+        let mut lowered = lower(&graph, &schedule, kernel)?;
+        lowered.notes.extend(notes);
+        validate(&lowered.module, "lowering")?;
+        let mut module = lowered.module.clone();
+        pipeline.run(&mut module, &mut |_, _| {});
+        validate(&module, "the passes")?;
+        let scratch_live = scratch_live(&lowered, &module.functions[0]);
+        share_scratch(&lowered, &scratch_live, &mut module.functions[0]);
+        Ok(Stages {
+            kernel: kernel.to_owned(),
+            graph,
+            schedule,
+            params: lowered.params.clone(),
+            lowered,
+            module,
+            scratch_live,
+            log_sites: Vec::new(),
+        })
+    }
+}
+
+/// When the kernel uses each scratch memory.
+fn scratch_live(lowered: &Lowered, kernel: &Function) -> Vec<Range<u32>> {
+    let mut live = vec![0..0; lowered.scratch.len()];
+    for (param, range) in lowered.params.iter().zip(live_ranges(kernel)) {
+        if let KernelParam::Scratch(number) = param {
+            live[*number as usize] = range;
+        }
+    }
+    live
+}
+
+/// States that scratch memory may alias where another can lie in the same place. Passes took each for
+/// memory of its own and may have moved accesses; that is no harm, because the ranges are those of what
+/// they made. What comes after must not do so any more.
+fn share_scratch(lowered: &Lowered, live: &[Range<u32>], kernel: &mut Function) {
+    let apart = |a: &Range<u32>, b: &Range<u32>| {
+        !a.is_empty() && !b.is_empty() && (a.end <= b.start || b.end <= a.start)
+    };
+    for (param, declared) in lowered.params.iter().zip(&mut kernel.params) {
+        if let KernelParam::Scratch(number) = param {
+            let own = &live[*number as usize];
+            if live.iter().any(|other| apart(own, other)) {
+                declared.noalias = false;
+            }
+        }
+    }
+}
+
+pub(crate) fn validate(module: &Module, stage: &str) -> Result<(), ProgramError> {
+    loopwright_kernel::validate(module).map_err(|error| ProgramError::Invalid {
+        stage: stage.to_owned(),
+        reason: error.to_string(),
+    })
+}

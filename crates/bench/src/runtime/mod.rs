@@ -1,0 +1,170 @@
+//! The `runtime` suite: what it costs to hand work to threads, beside crossbeam's channels and rayon.
+//!
+//! The peers of this suite are libraries in the same process. A sample is a row of many operations, and
+//! the sides take turns sample by sample. One file measures one layer: [`task_queue`] and [`parallel_loop`]
+//! what threads cost by themselves. What stands on them is measured in files beside them.
+
+mod parallel_loop;
+mod task_queue;
+
+use crate::peer::PeerError;
+use crate::report::{Report, Row};
+use crate::sample::{median, seconds};
+use crate::{BenchError, Options};
+use std::collections::BTreeMap;
+
+/// A library to compare with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Library {
+    Crossbeam,
+    Rayon,
+}
+
+impl Library {
+    const ALL: [Library; 2] = [Library::Crossbeam, Library::Rayon];
+
+    fn name(self) -> &'static str {
+        match self {
+            Library::Crossbeam => "crossbeam",
+            Library::Rayon => "rayon",
+        }
+    }
+}
+
+/// What is measured.
+struct Plan<'run> {
+    peers: Vec<Library>,
+    only: Option<&'run str>,
+    samples: usize,
+    say: &'run dyn Fn(&str),
+}
+
+impl Plan<'_> {
+    fn wants(&self, work: &str) -> bool {
+        let wanted = self.only.is_none_or(|only| work.contains(only));
+        if wanted {
+            (self.say)(work);
+        }
+        wanted
+    }
+
+    fn has(&self, peer: Library) -> bool {
+        self.peers.contains(&peer)
+    }
+}
+
+/// One side of a comparison: runs so many operations.
+type Side<'run> = &'run mut dyn FnMut(usize) -> Result<(), BenchError>;
+
+/// Our side and the peers' in turn; a row in nanoseconds per operation.
+///
+/// `goal` is the ratio to reach where there is a peer.
+fn side_by_side(
+    work: &str,
+    operations: usize,
+    samples: usize,
+    goal: f64,
+    ours: Side,
+    peers: &mut [(Library, Side)],
+) -> Result<Row, BenchError> {
+    let sample = |side: &mut dyn FnMut(usize) -> Result<(), BenchError>| {
+        // The workers of this side wake up, those of the other side go to sleep.
+        side(operations / 10 + 1)?;
+        let (time, outcome) = seconds(|| side(operations));
+        outcome?;
+        Ok::<f64, BenchError>(time * 1e9 / operations as f64)
+    };
+    let mut mine = Vec::with_capacity(samples);
+    let mut theirs: Vec<Vec<f64>> = peers.iter().map(|_| Vec::new()).collect();
+    for _ in 0..samples.max(3) {
+        mine.push(sample(ours)?);
+        for ((_, side), times) in peers.iter_mut().zip(&mut theirs) {
+            times.push(sample(side)?);
+        }
+    }
+    let medians: BTreeMap<String, f64> = peers
+        .iter()
+        .zip(&mut theirs)
+        .map(|((peer, _), times)| (peer.name().to_owned(), median(times)))
+        .collect();
+    let goal = (!medians.is_empty()).then_some(goal);
+    Ok(Row::new(work, "ns", median(&mut mine), medians, goal))
+}
+
+fn ours(work: &str, error: impl ToString) -> BenchError {
+    BenchError::Ours {
+        work: work.to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+fn failed(peer: Library, error: impl ToString) -> BenchError {
+    BenchError::Peer(PeerError::Failed {
+        peer: peer.name().to_owned(),
+        reason: error.to_string(),
+    })
+}
+
+/// The libraries that are asked for; all of them where none is named.
+fn libraries(names: &[String]) -> Result<Vec<Library>, PeerError> {
+    if names.is_empty() {
+        return Ok(Library::ALL.to_vec());
+    }
+    let find = |name: &String| {
+        let known = Library::ALL.into_iter().find(|peer| peer.name() == name);
+        known.ok_or_else(|| {
+            let known = Library::ALL.map(Library::name).join(", ");
+            PeerError::Unknown(name.clone(), known)
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+/// Runs the suite; `say` hears about progress.
+pub fn runtime_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, BenchError> {
+    let plan = Plan {
+        peers: libraries(&options.against)?,
+        only: options.only.as_deref(),
+        samples: options.samples,
+        say,
+    };
+    let mut rows = Vec::new();
+    rows.extend(task_queue::rows(&plan)?);
+    rows.extend(parallel_loop::rows(&plan)?);
+    Ok(Report::new(rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_libraries_are_the_default_and_unknown_ones_are_named() {
+        assert_eq!(libraries(&[]).expect("the default"), Library::ALL);
+        let one = libraries(&["rayon".to_owned()]).expect("a known one");
+        assert_eq!(one, [Library::Rayon]);
+        let error = libraries(&["numpy".to_owned()]).expect_err("not of this suite");
+        assert_eq!(
+            error.to_string(),
+            "unknown peer `numpy`; this suite knows [crossbeam, rayon]"
+        );
+    }
+
+    #[test]
+    fn every_row_runs_and_has_its_peer() {
+        let options = Options {
+            device: String::new(),
+            against: Vec::new(),
+            only: None,
+            samples: 3,
+            environments: std::path::PathBuf::new(),
+        };
+        let report = runtime_suite(&options, &|_| ()).expect("the suite runs");
+        assert!(!report.rows.is_empty());
+        for row in &report.rows {
+            assert!(row.ours > 0.0, "{row:?}");
+            assert_eq!(row.peers.len(), 1, "{row:?}");
+            assert!(row.ratio.is_some() && row.goal.is_some(), "{row:?}");
+        }
+    }
+}

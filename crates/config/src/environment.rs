@@ -1,0 +1,95 @@
+//! The variables of the environment.
+
+use crate::error::ConfigError;
+use crate::key::Key;
+use crate::origin::Place;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// What the names of all our variables begin with.
+pub(crate) const PREFIX: &str = "LOOPWRIGHT_";
+
+/// The variable that names the configuration's file.
+pub(crate) const FILE_VARIABLE: &str = "LOOPWRIGHT_CONFIG";
+
+/// Variables with our prefix that are no options, with what they are for. Other parts read them.
+pub const OTHER_VARIABLES: &[(&str, &str)] = &[
+    (FILE_VARIABLE, "The configuration's file."),
+    (
+        "LOOPWRIGHT_CC",
+        "The C compiler of the device `cc`, with arguments; else `CC`, else `cc`, `gcc` or `clang`.",
+    ),
+    (
+        "LOOPWRIGHT_CFLAGS",
+        "More flags for the C compiler, after all others.",
+    ),
+    (
+        "LOOPWRIGHT_CC_OPT",
+        "The C compiler's optimisation level, 3 if not set.",
+    ),
+    (
+        "LOOPWRIGHT_CC_TIMEOUT",
+        "Seconds after which a C compiler is killed, 120 if not set.",
+    ),
+    (
+        "LOOPWRIGHT_KERNELS",
+        "Tests: how many random kernels every pass is tried on.",
+    ),
+    (
+        "LOOPWRIGHT_MUTATIONS",
+        "Tests: how many damaged texts the parsers are tried on.",
+    ),
+];
+
+/// Variables by name. An empty one counts as not set.
+#[derive(Debug, Default)]
+pub(crate) struct Environment {
+    variables: BTreeMap<OsString, OsString>,
+}
+
+impl Environment {
+    pub(crate) fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Environment {
+        let variables = variables.into_iter();
+        Environment {
+            variables: variables.filter(|(_, value)| !value.is_empty()).collect(),
+        }
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
+        self.variables
+            .get(OsStr::new(name))
+            .map(OsString::as_os_str)
+    }
+
+    /// A directory of the XDG specification: that of the variable, else this one below the home.
+    pub(crate) fn shared_directory(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
+        // The specification asks to pass over relative paths.
+        let named = self.get(variable).map(PathBuf::from);
+        let named = named.filter(|path| path.is_absolute());
+        named.or_else(|| Some(PathBuf::from(self.get("HOME")?).join(below_home)))
+    }
+
+    /// The options that are set here, with their variables.
+    ///
+    /// # Errors
+    /// A variable with our prefix that nobody reads.
+    pub(crate) fn options(&self) -> Result<Vec<(Key, String, &OsStr)>, ConfigError> {
+        let mut found = Vec::new();
+        for (name, value) in &self.variables {
+            let name = name.to_string_lossy();
+            if !name.starts_with(PREFIX) {
+                continue;
+            }
+            let key = Key::ALL.iter().find(|key| key.variable() == name);
+            match key {
+                Some(key) => found.push((*key, name.into_owned(), value.as_os_str())),
+                None if OTHER_VARIABLES.iter().any(|(other, _)| *other == name) => {}
+                None => {
+                    return Err(ConfigError::unknown(Place::Environment(name.into_owned())));
+                }
+            }
+        }
+        Ok(found)
+    }
+}

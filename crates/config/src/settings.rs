@@ -1,0 +1,234 @@
+//! The settings, from all sources together.
+
+use crate::environment::Environment;
+use crate::error::ConfigError;
+use crate::file;
+use crate::key::{DefaultValue, Key};
+use crate::origin::{Origin, Place};
+use crate::value::{Scheduler, Value};
+use std::ffi::{OsStr, OsString};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+
+/// Where settings are looked for.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// Names and values from the command line.
+    pub command_line: Vec<(String, String)>,
+    /// All variables of the environment. An empty one counts as not set.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The configuration's file.
+    pub file: Option<PathBuf>,
+}
+
+/// A value for each option, and where it comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// In the order of [`Key::ALL`].
+    entries: Vec<(Option<Value>, Origin)>,
+    file: Option<PathBuf>,
+}
+
+impl Settings {
+    /// The settings of these sources: the command line over the environment over the file over the
+    /// defaults.
+    ///
+    /// # Errors
+    /// Anything that is wrong in any source, overridden or not.
+    pub fn load(sources: &Sources) -> Result<Settings, ConfigError> {
+        let environment = Environment::new(sources.environment.iter().cloned());
+        Settings::combined(&sources.command_line, &environment, sources.file.clone())
+    }
+
+    /// The settings of this process: its environment, and the file that `--config` asked for or that
+    /// is found. One file is read, the first of: the one asked for, that of `LOOPWRIGHT_CONFIG`,
+    /// `loopwright.toml` in the working directory, `loopwright/config.toml` in `$XDG_CONFIG_HOME` or
+    /// `~/.config`.
+    ///
+    /// # Errors
+    /// As [`Settings::load`].
+    pub fn from_process(
+        command_line: &[(String, String)],
+        asked: Option<PathBuf>,
+    ) -> Result<Settings, ConfigError> {
+        let environment = Environment::new(std::env::vars_os());
+        let file = file::find(asked, &environment, Path::new(""));
+        Settings::combined(command_line, &environment, file)
+    }
+
+    fn combined(
+        command_line: &[(String, String)],
+        environment: &Environment,
+        file: Option<PathBuf>,
+    ) -> Result<Settings, ConfigError> {
+        let mut said: Vec<Option<(Value, Origin)>> = vec![None; Key::ALL.len()];
+        // The strongest source first: what is said already stays.
+        for (name, text) in command_line {
+            let place = Place::CommandLine(name.clone());
+            let Some(key) = Key::by_name(name) else {
+                return Err(ConfigError::unknown(place));
+            };
+            let value = parsed(key, OsStr::new(text), &place)?;
+            if said[key as usize].is_some() {
+                return Err(ConfigError::Twice { key: key.name() });
+            }
+            said[key as usize] = Some((value, place.origin()));
+        }
+        for (key, variable, text) in environment.options()? {
+            let place = Place::Environment(variable);
+            let value = parsed(key, text, &place)?;
+            said[key as usize].get_or_insert((value, place.origin()));
+        }
+        if let Some(file) = &file {
+            for (key, place, value) in file::read(file)? {
+                said[key as usize].get_or_insert((value, place.origin()));
+            }
+        }
+        let entries = Key::ALL.iter().zip(said).map(|(key, said)| match said {
+            Some((value, origin)) => (Some(value), origin),
+            None => (default_value(*key, environment), Origin::Default),
+        });
+        Ok(Settings {
+            entries: entries.collect(),
+            file,
+        })
+    }
+
+    /// An option's value; `None` where it has none.
+    pub fn value(&self, key: Key) -> Option<&Value> {
+        self.entries[key as usize].0.as_ref()
+    }
+
+    /// Where an option's value comes from.
+    pub fn origin(&self, key: Key) -> &Origin {
+        &self.entries[key as usize].1
+    }
+
+    /// The file that was read, if one was.
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// Where programs run: a device's name, or `auto`.
+    pub fn device(&self) -> &str {
+        self.text(Key::Device)
+    }
+
+    /// How a device without a queue of its own runs its work.
+    pub fn scheduler(&self) -> Scheduler {
+        let name = self.text(Key::Scheduler);
+        let found = Scheduler::ALL.into_iter().find(|one| one.name() == name);
+        found.expect("the table lets only schedulers' names through")
+    }
+
+    /// How many threads share a parallel loop.
+    pub fn threads(&self) -> NonZero<usize> {
+        self.required_count(Key::Threads)
+    }
+
+    /// How many devices a backend shows that runs on the host.
+    pub fn devices(&self) -> NonZero<usize> {
+        self.required_count(Key::Devices)
+    }
+
+    /// How many streams of a device are suggested; `None` leaves it to the device.
+    pub fn streams(&self) -> Option<NonZero<usize>> {
+        self.count(Key::Streams)
+    }
+
+    /// The largest pool of device memory, in bytes.
+    pub fn pool_cap(&self) -> u64 {
+        match self.value(Key::PoolCap) {
+            Some(Value::Bytes(bytes)) => *bytes,
+            other => panic!("the table gives `pool_cap` bytes, and here is {other:?}"),
+        }
+    }
+
+    /// How much work a stream's queue holds.
+    pub fn queue(&self) -> NonZero<usize> {
+        self.required_count(Key::Queue)
+    }
+
+    /// Where compiled code is kept between runs; `None` where there is no place for it.
+    pub fn cache_dir(&self) -> Option<&Path> {
+        self.path(Key::CacheDir)
+    }
+
+    /// Whether every rounding is kept where the program has it.
+    pub fn strict(&self) -> bool {
+        self.switch(Key::Strict)
+    }
+
+    /// Whether what a run computes is compared with the reference.
+    pub fn verify(&self) -> bool {
+        self.switch(Key::Verify)
+    }
+
+    /// A file that a trace of the run is written to.
+    pub fn trace(&self) -> Option<&Path> {
+        self.path(Key::Trace)
+    }
+
+    /// Whether kernels log every store.
+    pub fn log_stores(&self) -> bool {
+        self.switch(Key::LogStores)
+    }
+
+    fn text(&self, key: Key) -> &str {
+        match self.value(key) {
+            Some(Value::Text(text)) => text,
+            other => panic!("the table gives {key:?} a text, and here is {other:?}"),
+        }
+    }
+
+    fn count(&self, key: Key) -> Option<NonZero<usize>> {
+        match self.value(key) {
+            Some(Value::Count(count)) => Some(*count),
+            None => None,
+            other => panic!("the table gives {key:?} a number, and here is {other:?}"),
+        }
+    }
+
+    fn required_count(&self, key: Key) -> NonZero<usize> {
+        let count = self.count(key);
+        count.unwrap_or_else(|| panic!("the table gives {key:?} a default"))
+    }
+
+    fn path(&self, key: Key) -> Option<&Path> {
+        match self.value(key) {
+            Some(Value::Path(path)) => Some(path),
+            None => None,
+            other => panic!("the table gives {key:?} a path, and here is {other:?}"),
+        }
+    }
+
+    fn switch(&self, key: Key) -> bool {
+        match self.value(key) {
+            Some(Value::Switch(on)) => *on,
+            other => panic!("the table gives {key:?} a switch, and here is {other:?}"),
+        }
+    }
+}
+
+/// The value of a text of the command line or the environment.
+fn parsed(key: Key, text: &OsStr, place: &Place) -> Result<Value, ConfigError> {
+    let kind = key.info().kind;
+    kind.parse(text).ok_or_else(|| ConfigError::Value {
+        place: place.clone(),
+        found: format!("`{}`", text.to_string_lossy()),
+        allowed: kind.describe(),
+    })
+}
+
+fn default_value(key: Key, environment: &Environment) -> Option<Value> {
+    let info = key.info();
+    match &info.default {
+        DefaultValue::Text(text) => {
+            let value = info.kind.parse(OsStr::new(text));
+            assert!(value.is_some(), "the default of {key:?} is of its kind");
+            value
+        }
+        DefaultValue::Found { find, .. } => find(environment),
+        DefaultValue::Unset(_) => None,
+    }
+}

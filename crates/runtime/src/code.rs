@@ -1,0 +1,393 @@
+//! Code: compiled, and not yet tied to memory.
+
+use crate::device::{Device, Platform};
+use crate::error::RuntimeError;
+use crate::layout::{Layout, MERGE};
+use crate::modes::{Modes, NodeMode, carry_out};
+use crate::plan::Plan;
+use loopwright_backend::{BatchEntry, Program, ProgramError};
+use loopwright_graph::{Graph, GraphBuilder, NodeOp};
+use loopwright_looptree::Schedule;
+use rustc_hash::FxHashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+/// How a program is compiled.
+#[derive(Clone, Debug)]
+pub struct CodeOptions {
+    /// How it runs; `None`: a schedule is made.
+    pub schedule: Option<Schedule>,
+    /// Where its values live, as far as that is not left to be inferred.
+    pub modes: Modes,
+    /// Whether it is compiled now, once for all contexts and sizes. Otherwise it is compiled when it is
+    /// linked, for the sizes that it is linked with.
+    pub ahead: bool,
+}
+
+impl Default for CodeOptions {
+    fn default() -> CodeOptions {
+        CodeOptions {
+            schedule: None,
+            modes: Modes::default(),
+            ahead: true,
+        }
+    }
+}
+
+/// A program compiled for a backend; any of its devices can link it, in any number of contexts.
+/// Clones are the same code.
+#[derive(Clone)]
+pub struct Code {
+    pub(crate) shared: Arc<CodeShared>,
+}
+
+pub(crate) struct CodeShared {
+    pub(crate) name: Arc<str>,
+    pub(crate) platform: Arc<Platform>,
+    graph: Graph,
+    schedule: Option<Schedule>,
+    modes: Vec<NodeMode>,
+    /// `None` where it is compiled when it is linked.
+    program: Option<Arc<Program>>,
+    /// By the values of all sizes.
+    layouts: Mutex<FxHashMap<Vec<i64>, Arc<Layout>>>,
+}
+
+/// Programs compiled together, as one module.
+pub struct Batch {
+    /// In the order given; `None` for those that were left out.
+    pub(crate) codes: Vec<Option<Code>>,
+}
+
+/// One program of a batch.
+pub struct BatchProgram<'a> {
+    /// What it is called; no two of a batch have the same name.
+    pub name: &'a str,
+    /// The program.
+    pub graph: &'a Graph,
+    /// How it is compiled.
+    pub options: CodeOptions,
+}
+
+impl Device {
+    /// Compiles a program for the device's backend.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Compile`], or [`RuntimeError::Code`] for names and modes that cannot be.
+    pub fn compile(
+        &self,
+        name: &str,
+        graph: &Graph,
+        options: &CodeOptions,
+    ) -> Result<Code, RuntimeError> {
+        let platform = &self.shared.platform;
+        let moded = prepare(platform, name, graph, options)?;
+        let program = match options.ahead {
+            true => Some(compile(
+                platform,
+                name,
+                &moded.graph,
+                moded.schedule.as_ref(),
+            )?),
+            false => None,
+        };
+        Ok(Code::new(name, platform, moded, program))
+    }
+
+    /// Compiles programs into one module. `keep` says by name which are compiled; the others' places
+    /// stay empty. An output that is set to be virtual gets no memory: the programs of the batch that
+    /// have an input of its name compute it themselves.
+    ///
+    /// # Errors
+    /// As [`compile`](Device::compile).
+    pub fn compile_batch(
+        &self,
+        programs: &[BatchProgram<'_>],
+        keep: impl Fn(&str) -> bool,
+    ) -> Result<Batch, RuntimeError> {
+        let platform = &self.shared.platform;
+        let graphs = inline_virtual_outputs(programs)?;
+        let mut kept = Vec::new();
+        for (program, graph) in programs.iter().zip(&graphs) {
+            kept.push(match keep(program.name) {
+                false => None,
+                true => {
+                    let gone: Vec<&str> = program
+                        .options
+                        .modes
+                        .virtual_outputs(program.graph)
+                        .collect();
+                    let options = CodeOptions {
+                        modes: program.options.modes.without(&gone),
+                        ..program.options.clone()
+                    };
+                    Some(prepare(platform, program.name, graph, &options)?)
+                }
+            });
+        }
+        let entries: Vec<BatchEntry<'_>> = programs
+            .iter()
+            .zip(&kept)
+            .filter_map(|(program, moded)| {
+                let moded = moded.as_ref()?;
+                Some(BatchEntry {
+                    name: program.name,
+                    graph: &moded.graph,
+                    schedule: moded.schedule.as_ref(),
+                })
+            })
+            .collect();
+        let compiled = match entries.is_empty() {
+            true => Vec::new(),
+            false => platform
+                .compiler
+                .compile_batch(&entries)
+                .map_err(|reason| {
+                    let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
+                    compile_error(&names.join(", "), reason)
+                })?,
+        };
+        drop(entries);
+        let mut compiled = compiled.into_iter();
+        let codes = programs.iter().zip(kept).map(|(program, moded)| {
+            moded.map(|moded| Code::new(program.name, platform, moded, compiled.next()))
+        });
+        Ok(Batch {
+            codes: codes.collect(),
+        })
+    }
+}
+
+fn compile_error(code: &str, reason: ProgramError) -> RuntimeError {
+    RuntimeError::Compile {
+        code: code.to_owned(),
+        reason: Box::new(reason),
+    }
+}
+
+fn compile(
+    platform: &Platform,
+    name: &str,
+    graph: &Graph,
+    schedule: Option<&Schedule>,
+) -> Result<Arc<Program>, RuntimeError> {
+    let compiled = platform.compiler.compile(graph, schedule);
+    compiled.map_err(|reason| compile_error(name, reason))
+}
+
+/// Checks names, and carries modes out.
+fn prepare(
+    platform: &Platform,
+    name: &str,
+    graph: &Graph,
+    options: &CodeOptions,
+) -> Result<crate::modes::Moded, RuntimeError> {
+    let refuse = |reason: String| RuntimeError::Code {
+        code: name.to_owned(),
+        reason,
+    };
+    let parameters = || graph.parameters().map(|node| graph.node(node));
+    for output in graph.outputs() {
+        if parameters().any(|node| node.name == output.name) {
+            return Err(refuse(format!(
+                "`{}` is an output and an input or state: in a context they would be one array; \
+                 give the output another name",
+                output.name
+            )));
+        }
+    }
+    let mut merges = parameters().filter(|node| node.name.ends_with(MERGE));
+    if let (Some(first), Some(second)) = (merges.next(), merges.next()) {
+        return Err(refuse(format!(
+            "it merges `{}` and `{}`; a routine has one merge buffer, so merge them in two routines",
+            first.name.trim_end_matches(MERGE),
+            second.name.trim_end_matches(MERGE)
+        )));
+    }
+    if let Some(state) =
+        parameters().find(|node| node.name.ends_with(MERGE) && matches!(node.op, NodeOp::State))
+    {
+        return Err(refuse(format!(
+            "`{}` is a state; what is merged is an input",
+            state.name
+        )));
+    }
+    let target = platform.backend.target();
+    carry_out(graph, options.schedule.as_ref(), &target, &options.modes).map_err(refuse)
+}
+
+/// The graphs of a batch without outputs that are to be virtual, and with their definitions where the
+/// other programs read them.
+fn inline_virtual_outputs(programs: &[BatchProgram<'_>]) -> Result<Vec<Graph>, RuntimeError> {
+    let mut graphs: Vec<Graph> = programs
+        .iter()
+        .map(|program| program.graph.clone())
+        .collect();
+    for (at, program) in programs.iter().enumerate() {
+        let refuse = |reason: String| RuntimeError::Code {
+            code: program.name.to_owned(),
+            reason,
+        };
+        let gone: Vec<&str> = program
+            .options
+            .modes
+            .virtual_outputs(program.graph)
+            .collect();
+        if gone.is_empty() {
+            continue;
+        }
+        // Its definition, with what it reads from programs before it in the batch.
+        let definition = graphs[at].clone();
+        for name in &gone {
+            let output = definition
+                .outputs()
+                .iter()
+                .find(|output| output.name == *name);
+            let node = output.expect("it is an output").node;
+            for (other, graph) in graphs.iter_mut().enumerate() {
+                let reads = graph.parameters().any(|parameter| {
+                    let parameter = graph.node(parameter);
+                    parameter.name == *name && matches!(parameter.op, NodeOp::Input)
+                });
+                if other != at && reads {
+                    *graph = graph
+                        .inline_input(name, &definition, node)
+                        .map_err(|error| refuse(error.to_string()))?;
+                }
+            }
+        }
+        let mut builder = GraphBuilder::from_graph(&definition);
+        for name in &gone {
+            builder.remove_output(name);
+        }
+        graphs[at] = builder
+            .finish()
+            .map_err(|error| refuse(format!("with {} virtual: {error}", gone.join(", "))))?;
+    }
+    Ok(graphs)
+}
+
+impl Code {
+    fn new(
+        name: &str,
+        platform: &Arc<Platform>,
+        moded: crate::modes::Moded,
+        program: Option<Arc<Program>>,
+    ) -> Code {
+        Code {
+            shared: Arc::new(CodeShared {
+                name: name.into(),
+                platform: Arc::clone(platform),
+                graph: moded.graph,
+                schedule: moded.schedule,
+                modes: moded.modes,
+                program,
+                layouts: Mutex::default(),
+            }),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// The program that it was made from.
+    pub fn graph(&self) -> &Graph {
+        &self.shared.graph
+    }
+
+    /// The compiled program, if it was compiled ahead.
+    pub fn program(&self) -> Option<&Arc<Program>> {
+        self.shared.program.as_ref()
+    }
+
+    /// Where the values of its named nodes live, and why.
+    pub fn modes(&self) -> &[NodeMode] {
+        &self.shared.modes
+    }
+
+    /// The node whose value on another stream it reads, if there is one.
+    pub fn merge_node(&self) -> Option<&str> {
+        let graph = &self.shared.graph;
+        let names = graph
+            .parameters()
+            .map(|node| graph.node(node).name.as_str());
+        names.filter_map(|name| name.strip_suffix(MERGE)).next()
+    }
+
+    /// All memory that linking it to an empty context takes, at these sizes.
+    ///
+    /// # Errors
+    /// As linking it.
+    pub fn plan(&self, sizes: &[(&str, i64)], pool_cap: usize) -> Result<Plan, RuntimeError> {
+        let layout = self.layout(sizes)?;
+        Plan::new(self, &layout, pool_cap)
+    }
+
+    /// What it needs at these sizes.
+    pub(crate) fn layout(&self, sizes: &[(&str, i64)]) -> Result<Arc<Layout>, RuntimeError> {
+        let shared = &*self.shared;
+        let refuse = |reason| RuntimeError::Sizes {
+            code: shared.name.to_string(),
+            reason,
+        };
+        // Sizes that fit were bound before; those that do not are never kept.
+        let key = size_values(&shared.graph, sizes);
+        if let Some(key) = &key
+            && let Some(known) = crate::lock(&shared.layouts).get(key)
+        {
+            return Ok(Arc::clone(known));
+        }
+        let program = match &shared.program {
+            Some(program) => Arc::clone(program),
+            None => {
+                let binding = shared.graph.bind_sizes(sizes).map_err(refuse)?;
+                let graph = shared.graph.with_sizes(&binding);
+                // A schedule that was given stands; one that is made is made for these sizes.
+                compile(
+                    &shared.platform,
+                    &shared.name,
+                    &graph,
+                    shared.schedule.as_ref(),
+                )?
+            }
+        };
+        let layout = Arc::new(Layout::new(&shared.name, &program, sizes)?);
+        if let Some(key) = key {
+            crate::lock(&shared.layouts).insert(key, Arc::clone(&layout));
+        }
+        Ok(layout)
+    }
+}
+
+/// The value of every size, the given one or the default; nothing if a name is unknown, a value is
+/// missing, or a static is among them, since binding has more to say about those.
+fn size_values(graph: &Graph, given: &[(&str, i64)]) -> Option<Vec<i64>> {
+    if !given
+        .iter()
+        .all(|(name, _)| graph.sizes().any(|(_, size, _)| size == *name))
+    {
+        return None;
+    }
+    graph
+        .sizes()
+        .map(|(_, name, default)| {
+            let found = given.iter().rev().find(|(given, _)| *given == name);
+            found.map(|(_, value)| *value).or(default)
+        })
+        .collect()
+}
+
+impl Batch {
+    /// The codes, in the order of the programs; `None` for those that were left out.
+    pub fn codes(&self) -> &[Option<Code>] {
+        &self.codes
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Code").field(&self.shared.name).finish()
+    }
+}

@@ -1,0 +1,268 @@
+//! Kernel backends as devices: the host's memory, the backend's code.
+
+use crate::memory::ALIGNMENT;
+use crate::plain::{Call, DeviceError, HostMemory, Launch, Limits, Placeholder, PlainDevice, Slab};
+use loopwright_backend::{Argument, KernelBackend, Program};
+use loopwright_ops::Scalar;
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::any::Any;
+use std::cell::RefCell;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// A device that runs a kernel backend's code in the host's memory.
+pub struct HostDevice {
+    limits: Limits,
+}
+
+impl HostDevice {
+    /// The host as seen by a backend.
+    pub fn new(backend: &dyn KernelBackend) -> HostDevice {
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        HostDevice {
+            limits: Limits {
+                description: format!("this machine, through `{}`", backend.name()),
+                memory: installed_memory(),
+                threads: usize::try_from(backend.target().threads).unwrap_or(threads),
+                streams: threads,
+                host_memory: true,
+            },
+        }
+    }
+}
+
+/// Bytes of memory that the machine has, where the system says.
+fn installed_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+impl PlainDevice for HostDevice {
+    fn limits(&self) -> Limits {
+        self.limits.clone()
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Arc<dyn Slab>, DeviceError> {
+        // The system promises more than it has, and ends the process when that is used.
+        if self.limits.memory.is_some_and(|most| bytes as u64 > most) {
+            return Err(DeviceError::OutOfMemory { bytes });
+        }
+        let slab = HostSlab::zeroed(bytes).ok_or(DeviceError::OutOfMemory { bytes })?;
+        Ok(Arc::new(slab))
+    }
+
+    fn adopt(&self, memory: HostMemory) -> Option<Arc<dyn Slab>> {
+        Some(Arc::new(HostSlab {
+            start: NonNull::new(memory.address)?,
+            bytes: memory.bytes,
+            owner: Owner::Other {
+                _owner: memory.owner,
+            },
+        }))
+    }
+
+    fn prepare(
+        &self,
+        program: &Arc<Program>,
+        arguments: Vec<Placeholder>,
+    ) -> Result<Box<dyn Launch>, DeviceError> {
+        let mut slabs: Vec<Arc<dyn Slab>> = Vec::new();
+        let mut resolved = Vec::with_capacity(arguments.len());
+        for (argument, placeholder) in arguments.into_iter().enumerate() {
+            resolved.push(match placeholder {
+                Placeholder::Memory {
+                    slab,
+                    offset,
+                    bytes,
+                    written,
+                } => {
+                    let start = slab.address().ok_or(DeviceError::Foreign { argument })?;
+                    let end = offset.checked_add(bytes);
+                    assert!(
+                        end.is_some_and(|end| end <= slab.bytes()),
+                        "an array lies within its slab"
+                    );
+                    // SAFETY: within the slab, as just checked.
+                    let address = unsafe { start.add(offset) };
+                    if !slabs.iter().any(|known| Arc::ptr_eq(known, &slab)) {
+                        slabs.push(slab);
+                    }
+                    Resolved::Memory(Piece {
+                        address,
+                        bytes,
+                        written,
+                    })
+                }
+                Placeholder::Integer(value) => Resolved::Integer(value),
+                Placeholder::Static(at) => Resolved::Static(at),
+                Placeholder::Merge { bytes } => Resolved::Merge(bytes),
+            });
+        }
+        Ok(Box::new(HostLaunch {
+            program: Arc::clone(program),
+            arguments: resolved,
+            _slabs: slabs,
+        }))
+    }
+}
+
+/// A slab of the host's memory.
+struct HostSlab {
+    start: NonNull<u8>,
+    bytes: usize,
+    owner: Owner,
+}
+
+enum Owner {
+    /// Our own allocation, which starts here; the slab starts at the first aligned byte in it.
+    Own(NonNull<u8>, Layout),
+    /// Somebody else's memory, kept by them.
+    Other { _owner: Box<dyn Any + Send + Sync> },
+}
+
+// SAFETY: the slab is memory that nothing refers to but through its unsafe methods and kernels, whose
+// callers state that they do not conflict.
+unsafe impl Send for HostSlab {}
+// SAFETY: as above.
+unsafe impl Sync for HostSlab {}
+
+impl HostSlab {
+    fn zeroed(bytes: usize) -> Option<HostSlab> {
+        // With the alignment that every allocator gives, and room to move up to ours: the system then
+        // hands out pages that are zero already, while asking for more alignment would have each byte
+        // written.
+        let layout = Layout::from_size_align(bytes.checked_add(ALIGNMENT)?, 16).ok()?;
+        // SAFETY: the size is not zero.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        let offset = start.as_ptr().align_offset(ALIGNMENT);
+        Some(HostSlab {
+            // SAFETY: an offset is less than the alignment, and so many bytes were added.
+            start: unsafe { start.add(offset) },
+            bytes,
+            owner: Owner::Own(start, layout),
+        })
+    }
+}
+
+impl Drop for HostSlab {
+    fn drop(&mut self) {
+        match &self.owner {
+            // SAFETY: allocated with this layout, and freed once.
+            Owner::Own(start, layout) => unsafe { dealloc(start.as_ptr(), *layout) },
+            Owner::Other { .. } => {}
+        }
+    }
+}
+
+impl Slab for HostSlab {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    unsafe fn write(&self, offset: usize, from: &[u8]) -> Result<(), DeviceError> {
+        // SAFETY: within the slab and used by nobody else, as the caller states.
+        unsafe {
+            let to = self.start.as_ptr().add(offset);
+            to.copy_from_nonoverlapping(from.as_ptr(), from.len());
+        }
+        Ok(())
+    }
+
+    unsafe fn read(&self, offset: usize, to: &mut [u8]) -> Result<(), DeviceError> {
+        // SAFETY: within the slab and written by nobody, as the caller states.
+        unsafe {
+            let from = self.start.as_ptr().add(offset);
+            from.copy_to_nonoverlapping(to.as_mut_ptr(), to.len());
+        }
+        Ok(())
+    }
+
+    fn address(&self) -> Option<*mut u8> {
+        Some(self.start.as_ptr())
+    }
+}
+
+/// A piece of host memory.
+struct Piece {
+    address: *mut u8,
+    bytes: usize,
+    written: bool,
+}
+
+enum Resolved {
+    Memory(Piece),
+    Integer(i64),
+    Static(usize),
+    Merge(usize),
+}
+
+struct HostLaunch {
+    program: Arc<Program>,
+    arguments: Vec<Resolved>,
+    /// What the pieces point into.
+    _slabs: Vec<Arc<dyn Slab>>,
+}
+
+// SAFETY: the addresses point into slabs that are kept, and are used by `run` alone, whose caller
+// states that nothing conflicts.
+unsafe impl Send for HostLaunch {}
+// SAFETY: as above.
+unsafe impl Sync for HostLaunch {}
+
+thread_local! {
+    /// Arguments of a call; kept so that calls allocate nothing.
+    static ARGUMENTS: RefCell<Vec<Argument<'static>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Launch for HostLaunch {
+    unsafe fn run(&self, call: &Call<'_>) -> Result<(), DeviceError> {
+        // Taken, not borrowed: a kernel that comes to run another one finds an empty list.
+        let mut arguments = ARGUMENTS.with(RefCell::take);
+        arguments.clear();
+        for argument in &self.arguments {
+            arguments.push(match argument {
+                Resolved::Memory(piece) if piece.written => {
+                    // SAFETY: within a slab that is kept, and nobody else's now, as the caller states;
+                    // the slice is gone when this call ends.
+                    let bytes =
+                        unsafe { std::slice::from_raw_parts_mut(piece.address, piece.bytes) };
+                    Argument::Write(bytes)
+                }
+                Resolved::Memory(piece) => {
+                    // SAFETY: as above; nobody writes it now.
+                    let bytes = unsafe { std::slice::from_raw_parts(piece.address, piece.bytes) };
+                    Argument::Read(bytes)
+                }
+                Resolved::Integer(value) => Argument::Scalar(Scalar::i64(*value)),
+                Resolved::Static(at) => Argument::Scalar(Scalar::i64(call.statics[*at])),
+                Resolved::Merge(bytes) => {
+                    let found = call.merge.and_then(|(slab, offset)| {
+                        let end = offset.checked_add(*bytes)?;
+                        let address = slab.address().filter(|_| end <= slab.bytes())?;
+                        // SAFETY: within the slab, as just checked; the caller keeps it, and nobody
+                        // writes it during the call.
+                        Some(unsafe { std::slice::from_raw_parts(address.add(offset), *bytes) })
+                    });
+                    match found {
+                        Some(bytes) => Argument::Read(bytes),
+                        None => {
+                            return Err(DeviceError::Other(
+                                "what the merge buffer holds cannot be addressed from here"
+                                    .to_owned(),
+                            ));
+                        }
+                    }
+                }
+            });
+        }
+        let kernel = self.program.kernel();
+        let done = self.program.executable().run(kernel, &mut arguments);
+        arguments.clear();
+        ARGUMENTS.set(arguments);
+        Ok(done?)
+    }
+}

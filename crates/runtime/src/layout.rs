@@ -1,0 +1,245 @@
+//! What a program needs at given sizes, before it meets a context.
+
+use crate::error::RuntimeError;
+use crate::ledger::Use;
+use crate::memory::ALIGNMENT;
+use loopwright_backend::{Packed, Program, Request, pack};
+use loopwright_graph::{Graph, NodeId, NodeOp};
+use loopwright_lower::KernelParam;
+use loopwright_ops::DType;
+use std::sync::Arc;
+
+/// Behind a node's name: the value of that node that another stream has, in the merge buffer.
+pub const MERGE: &str = ".merge";
+
+/// A program at given sizes: its arrays, its arguments, its scratch memory.
+pub(crate) struct Layout {
+    pub(crate) program: Arc<Program>,
+    /// Arrays that are a context's: inputs, states and outputs.
+    pub(crate) arrays: Vec<ArrayLayout>,
+    /// By the kernel's parameters.
+    pub(crate) arguments: Vec<ArgumentLayout>,
+    pub(crate) constants: Vec<ConstantLayout>,
+    pub(crate) scratch: Vec<ScratchLayout>,
+    pub(crate) packed: Packed,
+    pub(crate) statics: Vec<StaticLayout>,
+    pub(crate) merge: Option<MergeLayout>,
+}
+
+pub(crate) struct ArrayLayout {
+    pub(crate) name: Arc<str>,
+    pub(crate) dtype: DType,
+    pub(crate) shape: Arc<[usize]>,
+    pub(crate) bytes: usize,
+    pub(crate) usage: Use,
+    /// Input, state or output.
+    pub(crate) role: &'static str,
+}
+
+pub(crate) struct ScratchLayout {
+    pub(crate) name: String,
+    pub(crate) bytes: usize,
+    pub(crate) live: std::ops::Range<u32>,
+}
+
+pub(crate) struct ConstantLayout {
+    pub(crate) name: String,
+    pub(crate) dtype: DType,
+    pub(crate) shape: Vec<usize>,
+    /// Its place among the program's constants.
+    pub(crate) at: usize,
+    pub(crate) hash: blake3::Hash,
+}
+
+pub(crate) struct StaticLayout {
+    pub(crate) name: Arc<str>,
+    pub(crate) low: i64,
+    pub(crate) high: i64,
+    /// What it is where nothing is said.
+    pub(crate) default: Option<i64>,
+}
+
+pub(crate) struct MergeLayout {
+    /// The node whose value on another stream it is.
+    pub(crate) node: Arc<str>,
+    pub(crate) dtype: DType,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) bytes: usize,
+}
+
+pub(crate) enum ArgumentLayout {
+    Array(usize),
+    Constant(usize),
+    Scratch(usize),
+    Integer(i64),
+    Static(usize),
+    Merge,
+    Log,
+}
+
+impl Layout {
+    pub(crate) fn new(
+        name: &str,
+        program: &Arc<Program>,
+        sizes: &[(&str, i64)],
+    ) -> Result<Layout, RuntimeError> {
+        let graph = program.graph();
+        let binding = graph
+            .bind_sizes(sizes)
+            .map_err(|reason| RuntimeError::Sizes {
+                code: name.to_owned(),
+                reason,
+            })?;
+        let shape = |node: NodeId| -> Vec<usize> {
+            let sizes = binding.shape(graph, node);
+            sizes.iter().map(|size| *size as usize).collect()
+        };
+        let bytes = |shape: &[usize], dtype: DType| {
+            // `bind_sizes` checked that this fits.
+            shape.iter().product::<usize>() * dtype.bytes()
+        };
+        let mut layout = Layout {
+            program: Arc::clone(program),
+            arrays: Vec::new(),
+            arguments: Vec::with_capacity(program.params().len()),
+            constants: Vec::new(),
+            scratch: Vec::new(),
+            packed: Packed::default(),
+            statics: Vec::new(),
+            merge: None,
+        };
+        for param in program.params() {
+            let argument = match param {
+                KernelParam::Parameter(node) | KernelParam::Constant(node) => {
+                    let parts = graph.node(*node);
+                    let shape = shape(*node);
+                    let bytes = bytes(&shape, parts.dtype);
+                    match (&parts.op, parts.name.strip_suffix(MERGE)) {
+                        (NodeOp::Input, Some(merged)) => {
+                            layout.merge = Some(MergeLayout {
+                                node: merged.into(),
+                                dtype: parts.dtype,
+                                shape,
+                                bytes,
+                            });
+                            ArgumentLayout::Merge
+                        }
+                        (NodeOp::Constant(_), _) => {
+                            let at = layout.constants.len();
+                            layout.constants.push(ConstantLayout {
+                                name: graph.node_name(*node),
+                                dtype: parts.dtype,
+                                at,
+                                hash: constant_hash(parts.dtype, &program.constants()[at]),
+                                shape,
+                            });
+                            ArgumentLayout::Constant(at)
+                        }
+                        (op, _) => {
+                            let (usage, role) = match op {
+                                NodeOp::State => (state_usage(graph, *node), "state"),
+                                _ => (Use::Read, "input"),
+                            };
+                            layout.array(&parts.name, parts.dtype, shape, bytes, usage, role)
+                        }
+                    }
+                }
+                KernelParam::Output(at) => {
+                    let output = &graph.outputs()[*at as usize];
+                    let dtype = graph.node(output.node).dtype;
+                    let shape = shape(output.node);
+                    let bytes = bytes(&shape, dtype);
+                    layout.array(&output.name, dtype, shape, bytes, Use::Overwrite, "output")
+                }
+                KernelParam::Scratch(at) => {
+                    let scratch = &program.scratch()[*at as usize];
+                    let value = |symbol| Some(binding.value(symbol));
+                    let elements = scratch.elements.evaluate(&value).ok();
+                    let bytes = elements
+                        .and_then(|elements| usize::try_from(elements.max(0)).ok())
+                        .and_then(|elements| elements.checked_mul(scratch.dtype.bytes()))
+                        .filter(|bytes| isize::try_from(*bytes).is_ok());
+                    let bytes = bytes.ok_or_else(|| RuntimeError::Code {
+                        code: name.to_owned(),
+                        reason: format!(
+                            "the size of the scratch memory `{}` is too large to be computed",
+                            scratch.name
+                        ),
+                    })?;
+                    layout.scratch.push(ScratchLayout {
+                        name: scratch.name.clone(),
+                        bytes,
+                        live: program.scratch_live()[*at as usize].clone(),
+                    });
+                    ArgumentLayout::Scratch(layout.scratch.len() - 1)
+                }
+                KernelParam::Size(symbol) => {
+                    match graph.statics().find(|found| found.symbol == *symbol) {
+                        Some(found) => {
+                            let (low, high) = binding.static_range(graph, *symbol);
+                            layout.statics.push(StaticLayout {
+                                name: found.name.into(),
+                                low,
+                                high,
+                                default: found.default,
+                            });
+                            ArgumentLayout::Static(layout.statics.len() - 1)
+                        }
+                        None => ArgumentLayout::Integer(binding.value(*symbol)),
+                    }
+                }
+                KernelParam::Log => ArgumentLayout::Log,
+            };
+            layout.arguments.push(argument);
+        }
+        let request = |scratch: &ScratchLayout| Request {
+            bytes: scratch.bytes as u64,
+            align: ALIGNMENT as u64,
+            live: scratch.live.clone(),
+        };
+        let requests: Vec<Request> = layout.scratch.iter().map(request).collect();
+        layout.packed = pack(&requests);
+        Ok(layout)
+    }
+
+    fn array(
+        &mut self,
+        name: &str,
+        dtype: DType,
+        shape: Vec<usize>,
+        bytes: usize,
+        usage: Use,
+        role: &'static str,
+    ) -> ArgumentLayout {
+        self.arrays.push(ArrayLayout {
+            name: name.into(),
+            dtype,
+            shape: shape.into(),
+            bytes,
+            usage,
+            role,
+        });
+        ArgumentLayout::Array(self.arrays.len() - 1)
+    }
+}
+
+/// What a program does with a state.
+fn state_usage(graph: &Graph, state: NodeId) -> Use {
+    let updated = graph.updates().iter().any(|update| update.state == state);
+    let read = graph
+        .node_ids()
+        .any(|node| graph.node(node).inputs.contains(&state));
+    match (updated, read) {
+        (true, true) => Use::Update,
+        (true, false) => Use::Overwrite,
+        (false, _) => Use::Read,
+    }
+}
+
+fn constant_hash(dtype: DType, bytes: &[u8]) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(dtype.name().as_bytes());
+    hasher.update(&[0]);
+    hasher.update(bytes);
+    hasher.finalize()
+}

@@ -1,0 +1,159 @@
+//! What a device is at its plainest: memory, and code that runs to its end.
+
+use loopwright_backend::{BackendError, Program};
+use std::any::Any;
+use std::sync::Arc;
+
+/// A device that does one thing at a time, each to its end before it returns.
+///
+/// Its author writes no queue and no thread: the runtime adds a scheduler around it, inline (`sync`) or
+/// with a worker for every stream (`threads`). All methods may be called from several threads.
+pub trait PlainDevice: Send + Sync + 'static {
+    /// What it has.
+    fn limits(&self) -> Limits;
+
+    /// A slab of zeroed memory.
+    ///
+    /// # Errors
+    /// Where there is not as much.
+    fn allocate(&self, bytes: usize) -> Result<Arc<dyn Slab>, DeviceError>;
+
+    /// A slab around memory of the host, used where it lies. `None` where the device cannot address it.
+    fn adopt(&self, memory: HostMemory) -> Option<Arc<dyn Slab>> {
+        let _ = memory;
+        None
+    }
+
+    /// Prepares a program's kernel to be called with these arguments: addresses are found once.
+    ///
+    /// # Errors
+    /// Where an argument is not memory of this device.
+    fn prepare(
+        &self,
+        program: &Arc<Program>,
+        arguments: Vec<Placeholder>,
+    ) -> Result<Box<dyn Launch>, DeviceError>;
+}
+
+/// A piece of a device's memory.
+pub trait Slab: Any + Send + Sync {
+    /// How large it is.
+    fn bytes(&self) -> usize;
+
+    /// Copies from host memory.
+    ///
+    /// # Errors
+    /// Where the device failed.
+    ///
+    /// # Safety
+    /// Nobody else uses these bytes of the slab at the same time, and they lie within it.
+    unsafe fn write(&self, offset: usize, from: &[u8]) -> Result<(), DeviceError>;
+
+    /// Copies to host memory.
+    ///
+    /// # Errors
+    /// Where the device failed.
+    ///
+    /// # Safety
+    /// Nobody writes these bytes of the slab at the same time, and they lie within it.
+    unsafe fn read(&self, offset: usize, to: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// Where it starts, if the host can address it.
+    fn address(&self) -> Option<*mut u8>;
+}
+
+/// Host memory that is handed to a device; kept until the device has no more use for it.
+pub struct HostMemory {
+    /// Where it starts; aligned to [`ALIGNMENT`](crate::ALIGNMENT).
+    pub(crate) address: *mut u8,
+    pub(crate) bytes: usize,
+    /// Keeps the memory there.
+    pub(crate) owner: Box<dyn Any + Send + Sync>,
+}
+
+/// What is called with arguments that were found before.
+pub trait Launch: Send + Sync {
+    /// Runs the kernel to its end.
+    ///
+    /// # Errors
+    /// Where it failed.
+    ///
+    /// # Safety
+    /// Nobody else uses the memory that the kernel writes, nor writes what it reads, at the same time.
+    /// That kernels stay within their buffers is what validation and lowering ensure.
+    unsafe fn run(&self, call: &Call<'_>) -> Result<(), DeviceError>;
+}
+
+/// A kernel's argument, as far as it is known when the kernel is prepared.
+#[derive(Clone)]
+pub enum Placeholder {
+    /// Memory.
+    Memory {
+        /// The slab.
+        slab: Arc<dyn Slab>,
+        /// Where it starts in there.
+        offset: usize,
+        /// How long it is.
+        bytes: usize,
+        /// Whether the kernel writes to it.
+        written: bool,
+    },
+    /// An integer that is known.
+    Integer(i64),
+    /// An integer that is captured when work is scheduled, by its place in [`Call::statics`].
+    Static(usize),
+    /// [`Call::merge`].
+    Merge {
+        /// How many bytes the kernel reads.
+        bytes: usize,
+    },
+}
+
+/// What a call adds to the arguments.
+pub struct Call<'a> {
+    /// Values of static symbols.
+    pub statics: &'a [i64],
+    /// What lies in the merge buffer, if the kernel reads it.
+    pub merge: Option<(&'a Arc<dyn Slab>, usize)>,
+}
+
+/// What a device has. `None` where it does not say.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Limits {
+    /// What it is, for people.
+    pub description: String,
+    /// Bytes of memory.
+    pub memory: Option<u64>,
+    /// Threads that one kernel can use.
+    pub threads: usize,
+    /// How many streams make good use of it.
+    pub streams: usize,
+    /// Whether it works in the host's memory.
+    pub host_memory: bool,
+}
+
+/// What went wrong on a device.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// There is not as much memory.
+    #[error("out of memory: {bytes} bytes are not to be had")]
+    OutOfMemory {
+        /// How much was asked for.
+        bytes: usize,
+    },
+    /// The device is gone; nothing on it can be used any more.
+    #[error("the device is lost: {0}")]
+    Lost(String),
+    /// Memory of another device.
+    #[error("the memory for argument {argument} is not this device's")]
+    Foreign {
+        /// Which argument, from 0.
+        argument: usize,
+    },
+    /// A kernel failed.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// Something else.
+    #[error("{0}")]
+    Other(String),
+}

@@ -1,0 +1,231 @@
+//! Routines: code tied to memory, ready to be scheduled.
+
+use crate::context::Context;
+use crate::device::DeviceShared;
+use crate::error::RuntimeError;
+use crate::layout::Layout;
+use crate::ledger::{Entry, Use};
+use crate::memory::Pool;
+use crate::node::Node;
+use crate::plain::{Call, DeviceError, Launch};
+use crate::stream::Request;
+use crate::task::{Statics, Work};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Code tied to memory. Clones are the same routine.
+#[derive(Clone)]
+pub struct Routine {
+    pub(crate) shared: Arc<RoutineShared>,
+}
+
+pub(crate) struct RoutineShared {
+    pub(crate) name: Arc<str>,
+    pub(crate) context: Context,
+    /// By the layout's arrays.
+    pub(crate) uses: Vec<(Entry, Use)>,
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) launch: Box<dyn Launch>,
+    /// Scratch memory.
+    pub(crate) _scratch: Vec<Arc<Pool>>,
+    pub(crate) log: Option<StoreLog>,
+}
+
+impl Routine {
+    /// Its code's name.
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// Its context: the one that it was linked in, and its own arrays.
+    pub fn context(&self) -> &Context {
+        &self.shared.context
+    }
+
+    /// The static symbols that scheduling binds, each with its range.
+    pub fn statics(&self) -> impl Iterator<Item = (&str, Range<i64>)> {
+        let statics = self.shared.layout.statics.iter();
+        statics.map(|symbol| (&*symbol.name, symbol.low..symbol.high))
+    }
+
+    /// Puts the routine behind everything scheduled on its stream. It runs when that, and all work of
+    /// other streams that uses the same memory, is done. Static symbols have their values from here on.
+    ///
+    /// Does not wait, unless the stream's queue is full or the scheduler is [`Sync`].
+    ///
+    /// [`Sync`]: crate::Scheduler::Sync
+    ///
+    /// # Errors
+    /// [`RuntimeError::Unbound`], [`RuntimeError::OutOfRange`], [`RuntimeError::NoSuchSymbol`],
+    /// [`RuntimeError::Uninitialised`], [`RuntimeError::WrongMerge`]; [`RuntimeError::Stream`] where
+    /// something failed on the stream.
+    pub fn schedule(&self, statics: &[(&str, i64)]) -> Result<(), RuntimeError> {
+        let shared = &*self.shared;
+        let statics = self.capture(statics)?;
+        let stream = shared.context.stream();
+        let check = |held: Option<&Node>| match (&shared.layout.merge, held) {
+            (Some(merge), Some(held))
+                if held.name == merge.node
+                    && held.dtype == merge.dtype
+                    && *held.shape == *merge.shape =>
+            {
+                Ok(())
+            }
+            (Some(merge), held) => Err(stream.wrong_merge(&shared.name, &merge.node, held)),
+            (None, _) => Ok(()),
+        };
+        let request = Request {
+            uses: &shared.uses,
+            unwritten: &|at| RuntimeError::Uninitialised {
+                routine: Arc::clone(&shared.name),
+                node: Arc::clone(&shared.layout.arrays[at].name),
+            },
+            merges: shared
+                .layout
+                .merge
+                .is_some()
+                .then_some(&check as &dyn Fn(Option<&Node>) -> Result<(), RuntimeError>),
+            sets_merge: None,
+        };
+        stream.submit(request, |waits, merge| {
+            let work = Work::Launch {
+                routine: Arc::clone(&self.shared),
+                statics,
+                merge,
+            };
+            (work, waits)
+        })
+    }
+
+    /// Schedules it and waits until it, and all that was scheduled before it, is done.
+    ///
+    /// # Errors
+    /// As [`schedule`](Routine::schedule), and [`RuntimeError::Stream`] where it failed.
+    pub fn run(&self, statics: &[(&str, i64)]) -> Result<(), RuntimeError> {
+        self.schedule(statics)?;
+        self.shared.context.stream().wait()
+    }
+
+    /// What the routine's kernel stored when it last ran, where stores are logged: waits for its stream.
+    /// The second value says how many further stores there was no room for.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Stream`] where something failed.
+    pub fn stores(&self) -> Result<(Vec<loopwright_backend::LogRecord>, u64), RuntimeError> {
+        self.shared.context.stream().wait()?;
+        Ok(match &self.shared.log {
+            Some(log) => log.read(self.shared.layout.program.log_sites()),
+            None => (Vec::new(), 0),
+        })
+    }
+
+    /// Values for all static symbols, in their order.
+    fn capture(&self, given: &[(&str, i64)]) -> Result<Statics, RuntimeError> {
+        let layout = &self.shared.layout;
+        let routine = || Arc::clone(&self.shared.name);
+        let mut values = Statics::new();
+        for symbol in &layout.statics {
+            let found = given.iter().rev().find(|(name, _)| *name == &*symbol.name);
+            let value = found.map(|(_, value)| *value).or(symbol.default);
+            let (low, high) = (symbol.low, symbol.high);
+            let Some(value) = value else {
+                return Err(RuntimeError::Unbound {
+                    routine: routine(),
+                    symbol: Arc::clone(&symbol.name),
+                    low,
+                    high,
+                });
+            };
+            if value < low || value >= high {
+                return Err(RuntimeError::OutOfRange {
+                    routine: routine(),
+                    symbol: Arc::clone(&symbol.name),
+                    value,
+                    low,
+                    high,
+                });
+            }
+            values.push(value);
+        }
+        for (name, _) in given {
+            if !layout.statics.iter().any(|symbol| *symbol.name == **name) {
+                let known: Vec<&str> = layout.statics.iter().map(|symbol| &*symbol.name).collect();
+                return Err(RuntimeError::NoSuchSymbol {
+                    routine: routine(),
+                    symbol: (*name).to_owned(),
+                    known: known.join(", "),
+                });
+            }
+        }
+        Ok(values)
+    }
+}
+
+impl RoutineShared {
+    /// Runs the kernel; called by the routine's stream alone, when nothing conflicts any more.
+    pub(crate) fn launch(&self, statics: &[i64], merge: Option<&Node>) -> Result<(), DeviceError> {
+        if let Some(log) = &self.log {
+            log.clear()?;
+        }
+        let call = Call {
+            statics,
+            merge: merge.map(|node| (&node.buffer.pool.slab, node.offset)),
+        };
+        // SAFETY: the ledger ordered this task behind all that conflicts, and what comes later waits for
+        // it; scratch memory is this routine's alone, whose stream runs one task at a time.
+        unsafe { self.launch.run(&call) }
+    }
+}
+
+/// Memory that a kernel logs its stores to.
+pub(crate) struct StoreLog {
+    pub(crate) pool: Arc<Pool>,
+}
+
+impl StoreLog {
+    /// How many stores there is room for.
+    const RECORDS: usize = 1 << 16;
+    const WORDS: usize = 2 + 4 * StoreLog::RECORDS;
+
+    pub(crate) fn new(device: &Arc<DeviceShared>) -> Result<StoreLog, RuntimeError> {
+        let pool = Pool::new(device, StoreLog::WORDS * 8, "the log of stores")?;
+        Ok(StoreLog { pool })
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        StoreLog::WORDS * 8
+    }
+
+    /// Empties it, before a run.
+    fn clear(&self) -> Result<(), DeviceError> {
+        let mut head = [0; 16];
+        head[8..].copy_from_slice(&(StoreLog::RECORDS as u64).to_ne_bytes());
+        // SAFETY: the routine's stream calls this, and nothing else runs on it.
+        unsafe { self.pool.slab.write(0, &head) }
+    }
+
+    fn read(
+        &self,
+        sites: &[loopwright_backend::StoreSite],
+    ) -> (Vec<loopwright_backend::LogRecord>, u64) {
+        let mut words = vec![0u64; StoreLog::WORDS];
+        // SAFETY: the caller waited for the stream; a run that another thread schedules meanwhile can
+        // make the records wrong, and bytes are bytes.
+        let read = unsafe { self.pool.slab.read(0, bytemuck::cast_slice_mut(&mut words)) };
+        match read {
+            Ok(()) => {
+                let records = loopwright_backend::decode_log(&words, sites);
+                let lost = words[0].saturating_sub(StoreLog::RECORDS as u64);
+                (records, lost)
+            }
+            Err(_) => (Vec::new(), 0),
+        }
+    }
+}
+
+impl fmt::Debug for Routine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Routine").field(&self.shared.name).finish()
+    }
+}

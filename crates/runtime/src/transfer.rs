@@ -1,0 +1,350 @@
+//! Transfers: between host and device, between devices, and into merge buffers.
+
+use crate::context::Context;
+use crate::error::{RuntimeError, describe};
+use crate::ledger::Use;
+use crate::memory::Pool;
+use crate::node::{Buffer, Node};
+use crate::plain::DeviceError;
+use crate::stream::{Request, Stream};
+use crate::task::Work;
+use loopwright_backend::Element;
+use loopwright_graph::Array;
+use loopwright_threads::Event;
+use std::sync::{Arc, Mutex};
+
+/// How a value gets from one stream to where another merges it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Merge {
+    /// It is copied into the stream's merge buffer; its own memory is free again when that is done.
+    Copy,
+    /// It is read where it lies, by the routine that merges it.
+    Streaming,
+}
+
+/// Values on their way to the host.
+pub struct Download {
+    slot: Arc<DownloadSlot>,
+    event: Event,
+}
+
+pub(crate) struct DownloadSlot(Mutex<Option<Array>>);
+
+impl DownloadSlot {
+    pub(crate) fn fill(
+        &self,
+        read: impl FnOnce(&mut [u8]) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        match &mut *crate::lock(&self.0) {
+            Some(array) => read(array.bytes_mut()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Download {
+    /// Whether they are there, or never will be.
+    pub fn is_done(&self) -> bool {
+        self.event.is_done()
+    }
+
+    /// The point of the stream behind the copy.
+    pub fn event(&self) -> &Event {
+        &self.event
+    }
+
+    /// Waits for them.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Stream`] where the copy, or anything before it on its stream, failed.
+    pub fn wait(self) -> Result<Array, RuntimeError> {
+        self.event.wait()?;
+        let array = crate::lock(&self.slot.0).take();
+        Ok(array.expect("the array is there until it is waited for, and that ends the download"))
+    }
+}
+
+impl Context {
+    /// Schedules a copy from the host; `false`, and nothing done, where the context has no such node.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Values`] for another dtype or shape; [`RuntimeError::Stream`].
+    pub fn upload(&self, name: &str, array: impl Into<Arc<Array>>) -> Result<bool, RuntimeError> {
+        let Some(node) = self.find(name) else {
+            return Ok(false);
+        };
+        let array = array.into();
+        if array.dtype() != node.dtype || array.shape() != &*node.shape {
+            return Err(RuntimeError::Values {
+                node: name.to_owned(),
+                expected: node.describe(),
+                got: describe(array.dtype(), array.shape()),
+            });
+        }
+        let usage = covering(node);
+        let work = Work::Upload {
+            to: Arc::clone(node),
+            from: array,
+        };
+        self.move_memory(&[(node, usage)], None, work)?;
+        Ok(true)
+    }
+
+    /// Schedules a copy of elements in row-major order; they are copied now, so that they need not stay.
+    /// `false`, and nothing done, where the context has no such node.
+    ///
+    /// # Errors
+    /// As [`upload`](Context::upload).
+    pub fn write<T: Element>(&self, name: &str, elements: &[T]) -> Result<bool, RuntimeError> {
+        let Some(node) = self.find(name) else {
+            return Ok(false);
+        };
+        let wrong = |got: String| RuntimeError::Values {
+            node: name.to_owned(),
+            expected: node.describe(),
+            got,
+        };
+        if T::DTYPE != node.dtype || elements.len() != node.shape.iter().product::<usize>() {
+            return Err(wrong(describe(T::DTYPE, &[elements.len()])));
+        }
+        let bytes = bytemuck::cast_slice(elements);
+        let array = Array::from_bytes(T::DTYPE, &node.shape, bytes)
+            .map_err(|error| wrong(error.to_string()))?;
+        self.upload(name, array)
+    }
+
+    /// Schedules that a node is set to zero; `false`, and nothing done, where the context has no such node.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Stream`].
+    pub fn zero(&self, name: &str) -> Result<bool, RuntimeError> {
+        let Some(node) = self.find(name) else {
+            return Ok(false);
+        };
+        let work = Work::Zero {
+            node: Arc::clone(node),
+        };
+        self.move_memory(&[(node, covering(node))], None, work)?;
+        Ok(true)
+    }
+
+    /// Schedules a copy to the host; `None`, and nothing done, where the context has no such node. A node
+    /// that nothing has written is zero.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Stream`]; [`RuntimeError::Allocation`] where the host has no memory for it.
+    pub fn download(&self, name: &str) -> Result<Option<Download>, RuntimeError> {
+        let Some(node) = self.find(name) else {
+            return Ok(None);
+        };
+        let array =
+            Array::zeros(node.dtype, &node.shape).map_err(|error| RuntimeError::Allocation {
+                device: "host".into(),
+                what: format!("`{name}`"),
+                bytes: node.bytes,
+                reason: error.to_string(),
+            })?;
+        let slot = Arc::new(DownloadSlot(Mutex::new(Some(array))));
+        let work = Work::Download {
+            from: Arc::clone(node),
+            to: Arc::clone(&slot),
+        };
+        if self.is_written(node) {
+            self.move_memory(&[(node, Use::Read)], None, work)?;
+        }
+        Ok(Some(Download {
+            slot,
+            event: self.stream().record(),
+        }))
+    }
+
+    /// The values of a node, after waiting for them; `None` where the context has no such node.
+    ///
+    /// # Errors
+    /// As [`download`](Context::download), and what [`Download::wait`] gives.
+    pub fn read(&self, name: &str) -> Result<Option<Array>, RuntimeError> {
+        self.download(name)?.map(Download::wait).transpose()
+    }
+
+    /// Schedules a copy of a node from another context, which may be on another stream or device; it waits
+    /// for the writer's event, and the host does not wait. `false`, and nothing done, where either has no
+    /// such node, or both have the same memory.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Values`] where dtype or shape differ, [`RuntimeError::NothingToCopy`] where nothing
+    /// wrote the source, [`RuntimeError::OtherRuntime`], [`RuntimeError::Stream`].
+    pub fn copy_from(&self, name: &str, source: &Context) -> Result<bool, RuntimeError> {
+        self.check_runtime(source, "the source")?;
+        let (Some(to), Some(from)) = (self.find(name), source.find(name)) else {
+            return Ok(false);
+        };
+        if to.is_same_place(from) {
+            return Ok(false);
+        }
+        if to.dtype != from.dtype || to.shape != from.shape {
+            return Err(RuntimeError::Values {
+                node: name.to_owned(),
+                expected: to.describe(),
+                got: from.describe(),
+            });
+        }
+        let work = Work::Copy {
+            from: Arc::clone(from),
+            to: Arc::clone(to),
+        };
+        self.move_memory(&[(to, covering(to)), (from, Use::Read)], None, work)?;
+        Ok(true)
+    }
+
+    /// Schedules that the merge buffer of this context's stream holds the value that another context has
+    /// of a node. A routine that reads `name.merge` then combines it. `false`, and nothing done, where the
+    /// source has no such node.
+    ///
+    /// # Errors
+    /// As [`copy_from`](Context::copy_from); [`RuntimeError::NotStreamable`] where the source cannot be
+    /// read in place; [`RuntimeError::Allocation`].
+    pub fn merge_from(
+        &self,
+        name: &str,
+        source: &Context,
+        merge: Merge,
+    ) -> Result<bool, RuntimeError> {
+        self.check_runtime(source, "the source")?;
+        let Some(from) = source.find(name) else {
+            return Ok(false);
+        };
+        match merge {
+            Merge::Copy => {
+                let to = self.stream().merge_memory(from)?;
+                let work = Work::Copy {
+                    from: Arc::clone(from),
+                    to: Arc::clone(&to),
+                };
+                let uses = [(&to, Use::Overwrite), (from, Use::Read)];
+                self.move_memory(&uses, Some(Arc::clone(&to)), work)?;
+            }
+            Merge::Streaming => {
+                let addressable = from.buffer.pool.slab.address().is_some();
+                if !(addressable && self.device().limits().host_memory) {
+                    return Err(RuntimeError::NotStreamable {
+                        device: Arc::clone(&self.stream().shared.device.name),
+                        node: name.to_owned(),
+                        source_device: Arc::clone(&source.stream().shared.device.name),
+                    });
+                }
+                self.move_memory(&[(from, Use::Read)], Some(Arc::clone(from)), Work::Nothing)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn check_runtime(&self, other: &Context, what: &str) -> Result<(), RuntimeError> {
+        let [own, others] = [self, other].map(|context| &context.stream().shared.device.runtime);
+        match Arc::ptr_eq(own, others) {
+            true => Ok(()),
+            false => Err(RuntimeError::OtherRuntime {
+                what: what.to_owned(),
+            }),
+        }
+    }
+
+    fn is_written(&self, node: &Node) -> bool {
+        let runtime = node.buffer.runtime();
+        crate::lock(&runtime.board)
+            .ledger
+            .is_written(node.buffer.entry)
+    }
+
+    /// Schedules work that uses these nodes.
+    fn move_memory(
+        &self,
+        uses: &[(&Arc<Node>, Use)],
+        sets_merge: Option<Arc<Node>>,
+        work: Work,
+    ) -> Result<(), RuntimeError> {
+        let entries: smallvec::SmallVec<[_; 2]> = uses
+            .iter()
+            .map(|(node, usage)| (node.buffer.entry, *usage))
+            .collect();
+        let request = Request {
+            uses: &entries,
+            unwritten: &|at| RuntimeError::NothingToCopy {
+                node: Arc::clone(&uses[at].0.name),
+            },
+            merges: None,
+            sets_merge,
+        };
+        self.stream().submit(request, |waits, _| (work, waits))
+    }
+}
+
+/// How a copy that covers a node uses its buffer, which is larger if the node is a slice.
+fn covering(_node: &Node) -> Use {
+    // Nothing that was there is read: a slice that is written leaves the rest as it was.
+    Use::Overwrite
+}
+
+impl Stream {
+    /// What the merge buffer holds when everything scheduled has run.
+    pub(crate) fn merge_node(&self) -> Option<Arc<Node>> {
+        self.with_lane(|lane| lane.merge.clone())
+    }
+
+    pub(crate) fn wrong_merge(
+        &self,
+        routine: &str,
+        expected: &str,
+        held: Option<&Node>,
+    ) -> RuntimeError {
+        let found = match held {
+            None => "nothing".to_owned(),
+            Some(held) => format!("`{}`, {}", held.name, held.describe()),
+        };
+        RuntimeError::WrongMerge {
+            routine: routine.to_owned(),
+            expected: expected.to_owned(),
+            stream: Arc::clone(&self.shared.name),
+            found,
+        }
+    }
+
+    /// The stream's merge buffer as a copy of a node, made larger where it must be.
+    fn merge_memory(&self, of: &Node) -> Result<Arc<Node>, RuntimeError> {
+        let device = &self.shared.device;
+        let known = self.with_lane(|lane| lane.merge_memory.clone());
+        let buffer = match known {
+            Some(known) if known.bytes >= of.bytes => Arc::clone(&known.buffer),
+            _ => {
+                if of.bytes > device.options.pool_cap {
+                    return Err(RuntimeError::OverCap {
+                        node: of.name.to_string(),
+                        bytes: of.bytes as u128,
+                        cap: device.options.pool_cap,
+                    });
+                }
+                let pool = Pool::new(device, of.bytes, "a merge buffer")?;
+                let entry = crate::lock(&device.runtime.board).ledger.open();
+                let buffer = Buffer::new(entry, pool, &device.runtime);
+                let memory = Arc::new(copy_of(of, &buffer));
+                // The old one goes when the last work that uses it is done.
+                let old = self.with_lane(|lane| lane.merge_memory.replace(memory));
+                drop(old);
+                buffer
+            }
+        };
+        Ok(Arc::new(copy_of(of, &buffer)))
+    }
+}
+
+/// A node in a merge buffer.
+fn copy_of(node: &Node, buffer: &Arc<Buffer>) -> Node {
+    Node {
+        name: Arc::clone(&node.name),
+        dtype: node.dtype,
+        shape: Arc::clone(&node.shape),
+        bytes: node.bytes,
+        offset: 0,
+        buffer: Arc::clone(buffer),
+        origin: "merge buffer".into(),
+    }
+}
