@@ -1,5 +1,6 @@
 //! The kernel backend: validated kernels in, something that runs on host memory out.
 
+use crate::prepared::{PreparedArgument, PreparedCall};
 use loopwright_kernel::Module;
 use loopwright_looptree::Target;
 use loopwright_ops::Scalar;
@@ -30,6 +31,18 @@ pub trait KernelBackend: Send + Sync {
 pub trait Executable: Send + Sync {
     /// Runs a kernel of the module to its end. `arguments` match its parameters one by one.
     fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError>;
+
+    /// Prepares calls of a kernel with arguments that stay the same, for a backend where that makes calls
+    /// cheaper; `None` where it does not, or where the arguments do not fit: [`run`](Executable::run) then
+    /// says why.
+    fn prepare(
+        self: Arc<Self>,
+        kernel: &str,
+        arguments: &[PreparedArgument],
+    ) -> Option<Box<dyn PreparedCall>> {
+        let _ = (kernel, arguments);
+        None
+    }
 
     /// The code that was made, in the backend's own language.
     fn code(&self) -> String;

@@ -13,6 +13,7 @@ mod bound;
 mod compiler;
 mod kernel_backend;
 mod pack;
+mod prepared;
 mod program;
 mod stages;
 mod store_log;
@@ -27,6 +28,7 @@ pub use kernel_backend::{
 pub use loopwright_kernel::passes::log_stores::StoreSite;
 pub use loopwright_looptree::Target;
 pub use pack::{Packed, Request, pack};
+pub use prepared::{PreparedArgument, PreparedCall};
 pub use program::{Program, ProgramError};
 pub use stages::{KERNEL, Stages};
 pub use store_log::{LogRecord, StoreLog, clear_log, decode_log, log_words};

@@ -3,7 +3,7 @@
 use crate::NAME;
 use crate::parallel::Runtime;
 use libloading::Library;
-use loopwright_backend::{Argument, BackendError, Executable};
+use loopwright_backend::{Argument, BackendError, Executable, PreparedArgument, PreparedCall};
 use loopwright_emit::Emitted;
 use loopwright_kernel::{
     Access, Block, Function, FunctionKind, LoopKind, Module, Space, Stmt, Type,
@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The entry point of a kernel, as [`loopwright_emit::C`] writes it.
 type Entry = unsafe extern "C" fn(arguments: *const *mut c_void, runtime: *const Runtime);
@@ -253,6 +254,15 @@ impl Executable for CcExecutable {
         result
     }
 
+    fn prepare(
+        self: Arc<Self>,
+        kernel: &str,
+        arguments: &[PreparedArgument],
+    ) -> Option<Box<dyn PreparedCall>> {
+        let call = CcCall::new(self, kernel, arguments)?;
+        Some(Box::new(call))
+    }
+
     fn code(&self) -> String {
         self.source.clone()
     }
@@ -289,6 +299,99 @@ impl CcExecutable {
         // and the others outlive the call. That accesses stay within the buffers is what the caller
         // states by passing them to a validated module.
         unsafe { (kernel.entry)(words.pointers.as_ptr(), &runtime) };
+        Ok(())
+    }
+}
+
+/// A kernel with its table of arguments.
+struct CcCall {
+    entry: Entry,
+    /// What the entry point is given; the places of scalars are in `scalars`.
+    pointers: Box<[Cell<*mut c_void>]>,
+    scalars: Box<[Cell<u64>]>,
+    /// Scalars that each call gives: where they go, and which they are.
+    integers: Vec<(usize, usize)>,
+    /// The argument that is memory given by each call.
+    memory: Option<usize>,
+    runtime: Runtime,
+    /// Keeps the code.
+    _executable: Arc<CcExecutable>,
+}
+
+// SAFETY: cells are written by `call` alone, of which no two are under way at the same time, as the caller
+// states; the addresses are the caller's, who says how long they are good.
+unsafe impl Send for CcCall {}
+// SAFETY: as above.
+unsafe impl Sync for CcCall {}
+
+impl CcCall {
+    fn new(
+        executable: Arc<CcExecutable>,
+        name: &str,
+        arguments: &[PreparedArgument],
+    ) -> Option<CcCall> {
+        let kernel = executable.kernels.get(name)?;
+        if kernel.params.len() != arguments.len() {
+            return None;
+        }
+        let null = || Cell::new(std::ptr::null_mut());
+        let pointers: Box<[_]> = arguments.iter().map(|_| null()).collect();
+        let scalars: Box<[_]> = arguments.iter().map(|_| Cell::new(0)).collect();
+        let mut integers = Vec::new();
+        let mut memory = None;
+        for (at, (argument, param)) in arguments.iter().zip(&kernel.params).enumerate() {
+            match (argument, &param.kind) {
+                (
+                    PreparedArgument::Memory {
+                        address,
+                        bytes,
+                        writable,
+                    },
+                    ParamKind::Buffer { written, align },
+                ) if *writable || !written => {
+                    pointers[at].set(param.aligned(*address, *bytes, *align).ok()?);
+                }
+                (PreparedArgument::Integer(value), ParamKind::Scalar(DType::I64)) => {
+                    scalars[at].set(value.to_le().cast_unsigned());
+                    pointers[at].set(scalars[at].as_ptr().cast());
+                }
+                (PreparedArgument::CallInteger(which), ParamKind::Scalar(DType::I64)) => {
+                    integers.push((at, *which));
+                    pointers[at].set(scalars[at].as_ptr().cast());
+                }
+                (PreparedArgument::CallMemory, ParamKind::Buffer { written: false, .. })
+                    if memory.is_none() =>
+                {
+                    memory = Some(at);
+                }
+                _ => return None,
+            }
+        }
+        Some(CcCall {
+            entry: kernel.entry,
+            pointers,
+            scalars,
+            integers,
+            memory,
+            runtime: Runtime::new(executable.pool, kernel.group),
+            _executable: executable,
+        })
+    }
+}
+
+impl PreparedCall for CcCall {
+    unsafe fn call(&self, integers: &[i64], memory: *const u8) -> Result<(), BackendError> {
+        for (at, which) in &self.integers {
+            self.scalars[*at].set(integers[*which].to_le().cast_unsigned());
+        }
+        if let Some(at) = self.memory {
+            self.pointers[at].set(memory.cast_mut().cast());
+        }
+        // A cell is laid out as what is in it.
+        let pointers = self.pointers.as_ptr().cast::<*mut c_void>();
+        // SAFETY: the arguments were checked against the kernel's parameters when this was made; for the
+        // memory the caller vouches.
+        unsafe { (self.entry)(pointers, &self.runtime) };
         Ok(())
     }
 }

@@ -1,25 +1,37 @@
 //! Which device is used.
 
 use crate::failure::{Failure, unavailable};
-use loopwright::backend::{KernelBackend, backends};
+use crate::runtime::runtime;
+use loopwright::backend::KernelBackend;
+use loopwright::runtime::{AUTO, Device, Runtime, RuntimeError};
 use loopwright_config::{Key, Origin, Settings};
 use std::sync::Arc;
 
-/// The name that leaves the choice to us.
-const AUTO: &str = "auto";
-
 /// A device, and how it came to be chosen.
 pub(crate) struct Chosen {
-    pub(crate) backend: Arc<dyn KernelBackend>,
+    /// What it is a device of.
+    pub(crate) runtime: Runtime,
+    pub(crate) device: Device,
     /// Where the name comes from; `None`: the choice was ours.
     asked: Option<Origin>,
     /// More preferred ones that are not available, with the reason.
-    pub(crate) skipped: Vec<(&'static str, String)>,
+    pub(crate) skipped: Vec<(String, String)>,
 }
 
 impl Chosen {
-    pub(crate) fn name(&self) -> &'static str {
-        self.backend.name()
+    /// Its name; the number is left out where its backend has no other device.
+    pub(crate) fn name(&self) -> &str {
+        let backend = self.backend().name();
+        let platforms = self.runtime.platforms();
+        let own = platforms.iter().find(|platform| platform.name == backend);
+        match own {
+            Some(platform) if platform.devices > 1 => self.device.name(),
+            _ => backend,
+        }
+    }
+
+    pub(crate) fn backend(&self) -> &Arc<dyn KernelBackend> {
+        self.device.backend()
     }
 
     /// Why it was chosen, in words.
@@ -43,49 +55,49 @@ impl Chosen {
 
 /// The device that the settings name, or for `auto` the most preferred one that is available.
 pub(crate) fn choose(settings: &Settings) -> Result<Chosen, Failure> {
-    let known = backends();
+    let runtime = runtime(settings);
     let name = settings.device();
-    if name != AUTO {
-        let Some(backend) = known.iter().find(|backend| backend.name() == name) else {
-            let names: Vec<&str> = known.iter().map(|backend| backend.name()).collect();
-            let complaint = format!("there is no device `{name}`");
-            let failure = match settings.origin(Key::Device) {
-                Origin::CommandLine | Origin::Default => Failure::usage(complaint),
-                origin => Failure::new(format!("{complaint}, which {origin} asks for")),
-            };
-            return Err(failure.help(format!("the devices are {} and {AUTO}", names.join(", "))));
-        };
-        backend
-            .availability()
-            .map_err(|why| unavailable(name, &why))?;
-        return Ok(Chosen {
-            backend: backend.clone(),
-            asked: Some(settings.origin(Key::Device).clone()),
-            skipped: Vec::new(),
-        });
-    }
-    let mut skipped = Vec::new();
-    for backend in known {
-        match backend.availability() {
-            Ok(()) => {
-                return Ok(Chosen {
-                    backend,
-                    asked: None,
-                    skipped,
-                });
-            }
-            Err(why) if why.broken => return Err(unavailable(backend.name(), &why)),
-            // What is there and does not work is told: passing over it would hide it.
-            Err(why) if why.broken => return Err(unavailable(backend.name(), &why)),
-            Err(why) => skipped.push((backend.name(), why.reason)),
+    let choice = runtime
+        .choose(name)
+        .map_err(|error| refused(settings, name, error))?;
+    let passed_over = choice.passed_over.into_iter();
+    Ok(Chosen {
+        runtime,
+        device: choice.device,
+        asked: (name != AUTO).then(|| settings.origin(Key::Device).clone()),
+        skipped: passed_over.map(|(name, why)| (name, why.reason)).collect(),
+    })
+}
+
+/// Why there is no such device, with what to do about it.
+fn refused(settings: &Settings, name: &str, error: RuntimeError) -> Failure {
+    let unknown = || {
+        let complaint = format!("there is no device `{name}`");
+        match settings.origin(Key::Device) {
+            Origin::CommandLine | Origin::Default => Failure::usage(complaint),
+            origin => Failure::new(format!("{complaint}, which {origin} asks for")),
         }
+    };
+    match error {
+        RuntimeError::NoSuchDevice { known, .. } => {
+            unknown().help(format!("the devices are {known} and {AUTO}"))
+        }
+        RuntimeError::NoSuchOrdinal {
+            platform, devices, ..
+        } => unknown().help(match devices {
+            1 => format!("`{platform}` has one device, `{platform}:0`; `-o devices=N` shows more"),
+            devices => format!(
+                "`{platform}` has {devices} devices, `{platform}:0` to `{platform}:{}`; \
+                 `-o devices=N` shows more",
+                devices.saturating_sub(1)
+            ),
+        }),
+        RuntimeError::Unavailable { name, why } | RuntimeError::Broken { name, why } => {
+            unavailable(&name, &why)
+        }
+        error @ RuntimeError::NoDevice { .. } => {
+            Failure::new(error.to_string()).help("`loopwright doctor` says what is missing")
+        }
+        error => error.into(),
     }
-    let reasons: Vec<String> = skipped
-        .iter()
-        .map(|(name, reason)| format!("{name}: {reason}"))
-        .collect();
-    Err(
-        Failure::new(format!("no device is available ({})", reasons.join("; ")))
-            .help("`loopwright doctor` says what is missing"),
-    )
 }

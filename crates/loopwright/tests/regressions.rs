@@ -10,8 +10,11 @@ fn agrees_with_the_reference(program: &str, x: &[Scalar]) {
     let source = Source::new("test.lw", format!("loopwright program 1\n{program}\n"));
     let graph = parse(&source).unwrap_or_else(|error| panic!("{}", error.render(&source)));
     let binding = graph.bind(&[]).unwrap();
-    let array = Array::from_scalars(x[0].dtype(), &[x.len()], x).unwrap();
-    let inputs = [(graph.find("x").unwrap(), array.clone())];
+    let node = graph.find("x").unwrap();
+    let shape = binding.shape(&graph, node);
+    let shape: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
+    let array = Array::from_scalars(x[0].dtype(), &shape, x).unwrap();
+    let inputs = [(node, array.clone())];
     let expected = evaluate(&graph, &binding, &inputs).unwrap();
     for backend in backends() {
         if let Err(why) = backend.availability() {
@@ -55,5 +58,22 @@ fn an_integer_is_never_minus_zero() {
             "input x: f32[i=6]\nwhole = {ints}(x)\noutput a = f32(whole)\noutput b = f8e4m3(whole)\noutput c = f64(whole)"
         );
         agrees_with_the_reference(&program, &values);
+    }
+}
+
+/// GCC 12 vectorised the loop over rows with masks, and lost elements of the third column.
+#[test]
+fn guarded_loads_in_a_short_inner_loop() {
+    let x: Vec<Scalar> = (1..=36)
+        .map(|value| Scalar::from_i64(DType::F32, value))
+        .collect();
+    for shift in -2..3 {
+        let program = format!(
+            "size N = 12
+static shift in -2 .. 3 = {shift}
+input x: f32[row=N, d=3]
+output moved = x[row + shift, d] if d != shift else -1"
+        );
+        agrees_with_the_reference(&program, &x);
     }
 }

@@ -7,7 +7,7 @@ use crate::layout::{ArgumentLayout, Layout, MergeLayout};
 use crate::ledger::{Entry, Use};
 use crate::memory::{Loc, Packer, Placed, Pool};
 use crate::node::{Buffer, Node};
-use crate::plain::{HostMemory, Placeholder};
+use crate::plain::{HostMemory, MemoryAccess, Placeholder};
 use crate::routine::{Routine, RoutineShared, StoreLog};
 use crate::stream::Stream;
 use loopwright_graph::Array;
@@ -329,25 +329,38 @@ impl Context {
     ) -> Result<Vec<Placeholder>, RuntimeError> {
         let constants = self.constants(layout)?;
         let memory =
-            |pool: &Pool, offset: usize, bytes: usize, written: bool| Placeholder::Memory {
+            |pool: &Pool, offset: usize, bytes: usize, access: MemoryAccess| Placeholder::Memory {
                 slab: Arc::clone(&pool.slab),
                 offset,
                 bytes,
-                written,
+                access,
             };
         let argument = |argument: &ArgumentLayout| match argument {
             ArgumentLayout::Array(at) => {
                 let node = &arrays[*at];
-                let written = layout.arrays[*at].usage.writes();
-                memory(&node.buffer.pool, node.offset, node.bytes, written)
+                let access = match layout.arrays[*at].usage {
+                    Use::Read => MemoryAccess::Read,
+                    Use::Overwrite | Use::Update => MemoryAccess::Write,
+                };
+                memory(&node.buffer.pool, node.offset, node.bytes, access)
             }
             ArgumentLayout::Constant(at) => {
                 let (pool, offset) = &constants[*at];
-                memory(pool, *offset, layout.program.constants()[*at].len(), false)
+                memory(
+                    pool,
+                    *offset,
+                    layout.program.constants()[*at].len(),
+                    MemoryAccess::Read,
+                )
             }
             ArgumentLayout::Scratch(at) => {
                 let (pool, offset) = &scratch[*at];
-                memory(pool, *offset, layout.scratch[*at].bytes, true)
+                memory(
+                    pool,
+                    *offset,
+                    layout.scratch[*at].bytes,
+                    MemoryAccess::Shared,
+                )
             }
             ArgumentLayout::Integer(value) => Placeholder::Integer(*value),
             ArgumentLayout::Static(at) => Placeholder::Static(*at),
@@ -356,7 +369,7 @@ impl Context {
             },
             ArgumentLayout::Log => {
                 let log = log.expect("a program that logs has a log");
-                memory(&log.pool, 0, log.bytes(), true)
+                memory(&log.pool, 0, log.bytes(), MemoryAccess::Write)
             }
         };
         Ok(layout.arguments.iter().map(argument).collect())

@@ -6,6 +6,7 @@ use crate::memory::{Accounts, Pool, Usage};
 use crate::plain::{Limits, PlainDevice};
 use crate::stream::{Board, Scheduler, Shared, Stream};
 use crate::trace::Trace;
+use crate::verify::Verify;
 use loopwright_backend::{CompileOptions, Compiler, KernelBackend, Unavailable, backends};
 use rustc_hash::FxHashMap;
 use std::fmt;
@@ -33,6 +34,10 @@ pub struct RuntimeOptions {
     pub compile: CompileOptions,
     /// Whether everything that happens is recorded.
     pub trace: bool,
+    /// Whether kernels log what they store; see [`Routine::stores`](crate::Routine::stores).
+    pub log_stores: bool,
+    /// Who checks every run of a kernel.
+    pub verify: Option<Arc<dyn Verify>>,
 }
 
 impl Default for RuntimeOptions {
@@ -45,6 +50,8 @@ impl Default for RuntimeOptions {
             queue: NonZero::new(1024).expect("not zero"),
             compile: CompileOptions::default(),
             trace: false,
+            log_stores: false,
+            verify: None,
         }
     }
 }
@@ -116,9 +123,13 @@ impl Runtime {
         backend: Arc<dyn KernelBackend>,
         devices: Vec<Arc<dyn PlainDevice>>,
     ) -> &mut Runtime {
+        let compiler = Compiler::new(Arc::clone(&backend), self.options.compile.clone());
         self.platforms.push(Arc::new(Platform {
             name: backend.name().to_owned(),
-            compiler: Compiler::new(Arc::clone(&backend), self.options.compile.clone()),
+            compiler: match self.options.log_stores {
+                true => compiler.logging(),
+                false => compiler,
+            },
             backend,
             plain: devices,
         }));

@@ -1,12 +1,14 @@
 //! Kernel backends as devices: the host's memory, the backend's code.
 
 use crate::memory::ALIGNMENT;
-use crate::plain::{Call, DeviceError, HostMemory, Launch, Limits, Placeholder, PlainDevice, Slab};
-use loopwright_backend::{Argument, KernelBackend, Program};
+use crate::plain::{
+    Call, DeviceError, HostMemory, Launch, Limits, MemoryAccess, Placeholder, PlainDevice, Slab,
+};
+use loopwright_backend::{Argument, KernelBackend, PreparedArgument, PreparedCall, Program};
 use loopwright_ops::Scalar;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -71,6 +73,8 @@ impl PlainDevice for HostDevice {
         arguments: Vec<Placeholder>,
     ) -> Result<Box<dyn Launch>, DeviceError> {
         let mut slabs: Vec<Arc<dyn Slab>> = Vec::new();
+        let mut prepared = Vec::with_capacity(arguments.len());
+        let mut merge_bytes = 0;
         let mut resolved = Vec::with_capacity(arguments.len());
         for (argument, placeholder) in arguments.into_iter().enumerate() {
             resolved.push(match placeholder {
@@ -78,7 +82,7 @@ impl PlainDevice for HostDevice {
                     slab,
                     offset,
                     bytes,
-                    written,
+                    access,
                 } => {
                     let start = slab.address().ok_or(DeviceError::Foreign { argument })?;
                     let end = offset.checked_add(bytes);
@@ -88,19 +92,42 @@ impl PlainDevice for HostDevice {
                     );
                     // SAFETY: within the slab, as just checked.
                     let address = unsafe { start.add(offset) };
-                    if !slabs.iter().any(|known| Arc::ptr_eq(known, &slab)) {
+                    if !slabs.iter().rev().any(|known| Arc::ptr_eq(known, &slab)) {
                         slabs.push(slab);
                     }
+                    prepared.push(PreparedArgument::Memory {
+                        address,
+                        bytes,
+                        writable: access != MemoryAccess::Read,
+                    });
                     Resolved::Memory(Piece {
                         address,
                         bytes,
-                        written,
+                        access,
                     })
                 }
-                Placeholder::Integer(value) => Resolved::Integer(value),
-                Placeholder::Static(at) => Resolved::Static(at),
-                Placeholder::Merge { bytes } => Resolved::Merge(bytes),
+                Placeholder::Integer(value) => {
+                    prepared.push(PreparedArgument::Integer(value));
+                    Resolved::Integer(value)
+                }
+                Placeholder::Static(at) => {
+                    prepared.push(PreparedArgument::CallInteger(at));
+                    Resolved::Static(at)
+                }
+                Placeholder::Merge { bytes } => {
+                    prepared.push(PreparedArgument::CallMemory);
+                    merge_bytes = bytes;
+                    Resolved::Merge(bytes)
+                }
             });
+        }
+        let executable = Arc::clone(program.executable());
+        if let Some(call) = executable.prepare(program.kernel(), &prepared) {
+            return Ok(Box::new(PreparedLaunch {
+                call,
+                merge_bytes,
+                _slabs: slabs,
+            }));
         }
         Ok(Box::new(HostLaunch {
             program: Arc::clone(program),
@@ -190,7 +217,7 @@ impl Slab for HostSlab {
 struct Piece {
     address: *mut u8,
     bytes: usize,
-    written: bool,
+    access: MemoryAccess,
 }
 
 enum Resolved {
@@ -213,6 +240,40 @@ unsafe impl Send for HostLaunch {}
 // SAFETY: as above.
 unsafe impl Sync for HostLaunch {}
 
+/// A kernel that its backend has prepared.
+struct PreparedLaunch {
+    call: Box<dyn PreparedCall>,
+    merge_bytes: usize,
+    /// What the arguments point into.
+    _slabs: Vec<Arc<dyn Slab>>,
+}
+
+impl Launch for PreparedLaunch {
+    unsafe fn run(&self, call: &Call<'_>) -> Result<(), DeviceError> {
+        let memory = match self.merge_bytes {
+            0 => std::ptr::null(),
+            bytes => merged(call, bytes)?.as_ptr(),
+        };
+        // SAFETY: the slabs are kept, and arrays lie within them, aligned; the caller states the rest.
+        Ok(unsafe { self.call.call(call.statics, memory) }?)
+    }
+}
+
+/// What lies in the merge buffer.
+fn merged<'a>(call: &Call<'a>, bytes: usize) -> Result<&'a [u8], DeviceError> {
+    let found = call.merge.and_then(|(slab, offset)| {
+        let end = offset.checked_add(bytes)?;
+        let address = slab.address().filter(|_| end <= slab.bytes())?;
+        // SAFETY: within the slab, as just checked; the caller keeps it, and nobody writes it during the
+        // call.
+        Some(unsafe { std::slice::from_raw_parts(address.add(offset).cast_const(), bytes) })
+    });
+    found.ok_or_else(|| {
+        let reason = "what the merge buffer holds cannot be addressed from here";
+        DeviceError::Other(reason.to_owned())
+    })
+}
+
 thread_local! {
     /// Arguments of a call; kept so that calls allocate nothing.
     static ARGUMENTS: RefCell<Vec<Argument<'static>>> = const { RefCell::new(Vec::new()) };
@@ -225,37 +286,37 @@ impl Launch for HostLaunch {
         arguments.clear();
         for argument in &self.arguments {
             arguments.push(match argument {
-                Resolved::Memory(piece) if piece.written => {
-                    // SAFETY: within a slab that is kept, and nobody else's now, as the caller states;
-                    // the slice is gone when this call ends.
-                    let bytes =
-                        unsafe { std::slice::from_raw_parts_mut(piece.address, piece.bytes) };
-                    Argument::Write(bytes)
-                }
-                Resolved::Memory(piece) => {
-                    // SAFETY: as above; nobody writes it now.
-                    let bytes = unsafe { std::slice::from_raw_parts(piece.address, piece.bytes) };
-                    Argument::Read(bytes)
-                }
+                // SAFETY, of all three: within a slab that is kept; nobody else uses what is written, and
+                // nobody writes what is read, as the caller states. The slices are gone when this call
+                // ends. Pieces that share bytes are cells.
+                Resolved::Memory(piece) => match piece.access {
+                    MemoryAccess::Read => {
+                        // SAFETY: see above.
+                        let bytes =
+                            unsafe { std::slice::from_raw_parts(piece.address, piece.bytes) };
+                        Argument::Read(bytes)
+                    }
+                    MemoryAccess::Write => {
+                        // SAFETY: see above.
+                        let bytes =
+                            unsafe { std::slice::from_raw_parts_mut(piece.address, piece.bytes) };
+                        Argument::Write(bytes)
+                    }
+                    MemoryAccess::Shared => {
+                        let cells = piece.address.cast::<Cell<u8>>();
+                        // SAFETY: see above; a cell is laid out as what is in it.
+                        let cells = unsafe { std::slice::from_raw_parts(cells, piece.bytes) };
+                        Argument::Shared(cells)
+                    }
+                },
                 Resolved::Integer(value) => Argument::Scalar(Scalar::i64(*value)),
                 Resolved::Static(at) => Argument::Scalar(Scalar::i64(call.statics[*at])),
                 Resolved::Merge(bytes) => {
-                    let found = call.merge.and_then(|(slab, offset)| {
-                        let end = offset.checked_add(*bytes)?;
-                        let address = slab.address().filter(|_| end <= slab.bytes())?;
-                        // SAFETY: within the slab, as just checked; the caller keeps it, and nobody
-                        // writes it during the call.
-                        Some(unsafe { std::slice::from_raw_parts(address.add(offset), *bytes) })
-                    });
-                    match found {
-                        Some(bytes) => Argument::Read(bytes),
-                        None => {
-                            return Err(DeviceError::Other(
-                                "what the merge buffer holds cannot be addressed from here"
-                                    .to_owned(),
-                            ));
-                        }
-                    }
+                    let merged = merged(call, *bytes)?;
+                    // SAFETY: the slice is gone when this call ends, and the memory is there as long.
+                    let merged =
+                        unsafe { std::slice::from_raw_parts(merged.as_ptr(), merged.len()) };
+                    Argument::Read(merged)
                 }
             });
         }

@@ -4,9 +4,10 @@ use crate::error::RuntimeError;
 use crate::ledger::Use;
 use crate::memory::ALIGNMENT;
 use loopwright_backend::{Packed, Program, Request, pack};
-use loopwright_graph::{Graph, NodeId, NodeOp};
+use loopwright_graph::{Binding, Graph, NodeId, NodeOp};
 use loopwright_lower::KernelParam;
 use loopwright_ops::DType;
+use loopwright_symbolic::Symbol;
 use std::sync::Arc;
 
 /// Behind a node's name: the value of that node that another stream has, in the merge buffer.
@@ -15,6 +16,8 @@ pub const MERGE: &str = ".merge";
 /// A program at given sizes: its arrays, its arguments, its scratch memory.
 pub(crate) struct Layout {
     pub(crate) program: Arc<Program>,
+    /// Its sizes; those of statics are not said.
+    pub(crate) binding: Binding,
     /// Arrays that are a context's: inputs, states and outputs.
     pub(crate) arrays: Vec<ArrayLayout>,
     /// By the kernel's parameters.
@@ -52,6 +55,7 @@ pub(crate) struct ConstantLayout {
 }
 
 pub(crate) struct StaticLayout {
+    pub(crate) symbol: Symbol,
     pub(crate) name: Arc<str>,
     pub(crate) low: i64,
     pub(crate) high: i64,
@@ -107,6 +111,7 @@ impl Layout {
             packed: Packed::default(),
             statics: Vec::new(),
             merge: None,
+            binding: binding.clone(),
         };
         for param in program.params() {
             let argument = match param {
@@ -178,6 +183,7 @@ impl Layout {
                         Some(found) => {
                             let (low, high) = binding.static_range(graph, *symbol);
                             layout.statics.push(StaticLayout {
+                                symbol: *symbol,
                                 name: found.name.into(),
                                 low,
                                 high,

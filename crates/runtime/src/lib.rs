@@ -71,6 +71,7 @@ mod stream;
 mod task;
 mod trace;
 mod transfer;
+mod verify;
 
 pub use code::{Batch, BatchProgram, Code, CodeOptions};
 pub use context::{Context, LinkOptions, NodeInfo};
@@ -81,12 +82,15 @@ pub use layout::MERGE;
 pub use loopwright_threads::Event;
 pub use memory::{ALIGNMENT, Loc, PoolId, Usage};
 pub use modes::{Mode, Modes, NodeMode, Provenance};
-pub use plain::{Call, DeviceError, HostMemory, Launch, Limits, Placeholder, PlainDevice, Slab};
+pub use plain::{
+    Call, DeviceError, HostMemory, Launch, Limits, MemoryAccess, Placeholder, PlainDevice, Slab,
+};
 pub use plan::{Plan, Planned, PlannedRole};
 pub use routine::Routine;
 pub use stream::{Scheduler, Stream};
 pub use trace::{Span, SpanKind, Trace};
 pub use transfer::{Download, Merge};
+pub use verify::{Run, Verify};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

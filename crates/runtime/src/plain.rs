@@ -79,7 +79,8 @@ pub trait Launch: Send + Sync {
     /// Where it failed.
     ///
     /// # Safety
-    /// Nobody else uses the memory that the kernel writes, nor writes what it reads, at the same time.
+    /// No other call of this is under way. Nobody else uses the memory that the kernel writes, nor writes
+    /// what it reads, at the same time.
     /// That kernels stay within their buffers is what validation and lowering ensure.
     unsafe fn run(&self, call: &Call<'_>) -> Result<(), DeviceError>;
 }
@@ -95,8 +96,8 @@ pub enum Placeholder {
         offset: usize,
         /// How long it is.
         bytes: usize,
-        /// Whether the kernel writes to it.
-        written: bool,
+        /// What the kernel does with it.
+        access: MemoryAccess,
     },
     /// An integer that is known.
     Integer(i64),
@@ -107,6 +108,17 @@ pub enum Placeholder {
         /// How many bytes the kernel reads.
         bytes: usize,
     },
+}
+
+/// What a kernel does with an argument's memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum MemoryAccess {
+    /// Only reads it.
+    Read,
+    /// Writes it, and may read it; no other argument has any of its bytes.
+    Write,
+    /// Writes and reads it; other arguments of this kind may have the same bytes, at other times of the run.
+    Shared,
 }
 
 /// What a call adds to the arguments.

@@ -174,7 +174,11 @@ impl RoutineShared {
         };
         // SAFETY: the ledger ordered this task behind all that conflicts, and what comes later waits for
         // it; scratch memory is this routine's alone, whose stream runs one task at a time.
-        unsafe { self.launch.run(&call) }
+        let launch = || unsafe { self.launch.run(&call) };
+        match &self.context.stream().shared.device.options.verify {
+            None => launch(),
+            Some(verify) => self.launch_verified(&**verify, statics, merge, launch),
+        }
     }
 }
 

@@ -258,3 +258,21 @@ impl VerifiedRun<'_> {
         Ok(checked().err())
     }
 }
+
+impl loopwright_runtime::Verify for Verifier {
+    fn check(&self, run: &loopwright_runtime::Run<'_>) -> Result<(), String> {
+        Verifier::check(
+            self,
+            &VerifiedRun {
+                program: run.program,
+                backend: run.backend,
+                options: run.options,
+                pipeline: &Pipeline::standard(),
+                binding: run.binding,
+                before: run.before,
+                after: run.after,
+            },
+        )
+        .map_err(|error| error.to_string())
+    }
+}

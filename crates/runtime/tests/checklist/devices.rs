@@ -4,7 +4,7 @@ use crate::support::*;
 use loopwright_backend::{
     BackendError, CompileOptions, Executable, KernelBackend, Target, Unavailable,
 };
-use loopwright_graph::{Array, Binding, Graph, evaluate};
+use loopwright_graph::Array;
 use loopwright_kernel::Module;
 use loopwright_runtime::faults::{FaultyBackend, FaultyDevice, Operation};
 use loopwright_runtime::{DeviceError, HostDevice, Runtime, RuntimeOptions};
@@ -72,7 +72,7 @@ output d = max[i](a)
         };
         let binding = graph.bind(&[]).expect("bound");
         let inputs = [("a", array(&[5, 7], &a)), ("b", array(&[7], &b))];
-        let expected = evaluate_by_name(&graph, &binding, &inputs);
+        let expected = reference(&graph, &binding, &inputs);
         for (name, expected) in expected {
             let got = read(routine.context(), &name);
             for (got, expected) in got.iter().zip(expected.to_f64()) {
@@ -334,17 +334,4 @@ update n = n * 3 + x
         let error = message(device.compile("one", &graph, &Default::default()));
         assert_eq!(error, "`one`: a compiler failed on kernel.c:\nerror: out of ideas");
     }
-}
-
-/// The reference's results.
-fn evaluate_by_name(
-    graph: &Graph,
-    binding: &Binding,
-    inputs: &[(&str, Array)],
-) -> Vec<(String, Array)> {
-    let inputs: Vec<_> = inputs
-        .iter()
-        .map(|(name, array)| (graph.find(name).expect("an input"), array.clone()))
-        .collect();
-    evaluate(graph, binding, &inputs).expect("the reference can do it")
 }

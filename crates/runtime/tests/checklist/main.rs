@@ -5,6 +5,8 @@
 mod support;
 
 mod devices;
+mod inspecting;
 mod linking;
 mod memory;
+mod timing;
 mod transfers;

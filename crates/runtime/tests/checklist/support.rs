@@ -1,13 +1,16 @@
 //! Runtimes and programs for the tests.
 
 use loopwright_backend::{CompileOptions, KernelBackend, backends};
-use loopwright_graph::{Array, Graph, parse};
+use loopwright_graph::{Array, Binding, Graph, evaluate, parse};
+use loopwright_runtime::faults::{FaultyDevice, Operation};
 use loopwright_runtime::{
-    Code, CodeOptions, Context, Device, LinkOptions, Routine, Runtime, RuntimeOptions, Scheduler,
+    BatchProgram, Code, CodeOptions, Context, Device, DeviceError, HostDevice, LinkOptions,
+    PlainDevice, Routine, Runtime, RuntimeOptions, Scheduler,
 };
 use loopwright_text::Source;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
+use std::time::Duration;
 use {loopwright_cc as _, loopwright_interp as _};
 
 /// A backend and a scheduler that a test runs on.
@@ -20,7 +23,7 @@ pub struct Place {
 /// Writes a test once for every backend and scheduler.
 macro_rules! everywhere {
     ($($(#[$attribute:meta])* fn $name:ident($place:ident) $body:block)*) => {
-        $($(#[$attribute])* mod $name {
+        $(mod $name {
             #[allow(unused_imports)]
             use super::*;
             use crate::support::Place;
@@ -28,21 +31,25 @@ macro_rules! everywhere {
 
             fn test($place: Place) $body
 
+            $(#[$attribute])*
             #[test]
             fn interp_sync() {
                 test(Place { backend: "interp", scheduler: Scheduler::Sync });
             }
 
+            $(#[$attribute])*
             #[test]
             fn interp_threads() {
                 test(Place { backend: "interp", scheduler: Scheduler::Threads });
             }
 
+            $(#[$attribute])*
             #[test]
             fn cc_sync() {
                 test(Place { backend: "cc", scheduler: Scheduler::Sync });
             }
 
+            $(#[$attribute])*
             #[test]
             fn cc_threads() {
                 test(Place { backend: "cc", scheduler: Scheduler::Threads });
@@ -135,5 +142,90 @@ pub fn message<T>(result: Result<T, loopwright_runtime::RuntimeError>) -> String
     match result {
         Ok(_) => panic!("it works, and should be refused"),
         Err(error) => error.to_string(),
+    }
+}
+
+/// Code whose kernel has a name of its own, so that a gate can tell it from others.
+pub fn compile_named(device: &Device, name: &str, text: &str) -> Code {
+    let graph = program(text);
+    let program = BatchProgram {
+        name,
+        graph: &graph,
+        options: CodeOptions::default(),
+    };
+    let batch = device.compile_batch(&[program], |_| true);
+    let batch = batch.unwrap_or_else(|error| panic!("{error}"));
+    batch.codes()[0].clone().expect("it is kept")
+}
+
+/// The results of the reference, by name.
+pub fn reference(
+    graph: &Graph,
+    binding: &Binding,
+    inputs: &[(&str, Array)],
+) -> Vec<(String, Array)> {
+    let inputs: Vec<_> = inputs
+        .iter()
+        .map(|(name, array)| (graph.find(name).expect("an input"), array.clone()))
+        .collect();
+    evaluate(graph, binding, &inputs).expect("the reference can do it")
+}
+
+/// The kernel that a gate holds up.
+pub const HELD: &str = "held";
+
+/// Stands in front of every kernel called [`HELD`]: it waits there until the gate is opened.
+///
+/// Under the sync scheduler the caller would wait for itself, so there the gate is open from the start.
+pub struct Gate {
+    open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    /// A gate, and a runtime with so many devices behind it.
+    pub fn new(place: Place, options: RuntimeOptions) -> (Arc<Gate>, Runtime) {
+        let gate = Arc::new(Gate {
+            open: Mutex::new(place.scheduler == Scheduler::Sync),
+            opened: Condvar::new(),
+        });
+        let backend = place.kernel_backend();
+        let devices = (0..options.devices.get()).map(|_| {
+            let gate = Arc::clone(&gate);
+            let device = Arc::new(HostDevice::new(&*backend));
+            let device = FaultyDevice::new(device, move |operation| match operation {
+                Operation::Launch(HELD) => gate.pass(),
+                _ => None,
+            });
+            Arc::new(device) as Arc<dyn PlainDevice>
+        });
+        let devices = devices.collect();
+        let mut runtime = Runtime::empty(options);
+        runtime.add_platform(backend, devices);
+        (gate, runtime)
+    }
+
+    /// Waits until the gate is open. A test that forgets to open it fails instead of hanging.
+    fn pass(&self) -> Option<DeviceError> {
+        let open = self.open.lock().expect("no test panics with it");
+        let patience = Duration::from_secs(60);
+        let (open, _) = self
+            .opened
+            .wait_timeout_while(open, patience, |open| !*open)
+            .expect("no test panics with it");
+        (!*open).then(|| DeviceError::Other("the gate was never opened".to_owned()))
+    }
+
+    /// Lets all kernels through, from now on.
+    pub fn open(&self) {
+        *self.open.lock().expect("no test panics with it") = true;
+        self.opened.notify_all();
+    }
+}
+
+/// Gives other threads every chance to do what they must not do.
+pub fn let_others_run() {
+    for _ in 0..2_000 {
+        std::thread::yield_now();
     }
 }

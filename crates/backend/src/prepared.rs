@@ -1,0 +1,37 @@
+//! Calls whose arguments are known beforehand.
+
+use crate::kernel_backend::BackendError;
+
+/// A kernel's argument, as far as it is known before its calls.
+#[derive(Clone, Copy, Debug)]
+pub enum PreparedArgument {
+    /// Memory that stays where it is.
+    Memory {
+        /// Where it starts.
+        address: *mut u8,
+        /// How long it is.
+        bytes: usize,
+        /// Whether it may be written.
+        writable: bool,
+    },
+    /// An integer that stays as it is.
+    Integer(i64),
+    /// An integer that every call gives, by its place.
+    CallInteger(usize),
+    /// Memory that every call gives, to be read only.
+    CallMemory,
+}
+
+/// A kernel with most of its arguments, made by [`Executable::prepare`](crate::Executable::prepare).
+pub trait PreparedCall: Send + Sync {
+    /// Runs the kernel to its end.
+    ///
+    /// # Errors
+    /// Where it failed.
+    ///
+    /// # Safety
+    /// No other call of this is under way. The memory that it was prepared with, and `memory` where it
+    /// takes that, is there, aligned for its elements and as long as was said; nobody else uses what the
+    /// kernel writes or writes what it reads. `integers` are as many as it was prepared for.
+    unsafe fn call(&self, integers: &[i64], memory: *const u8) -> Result<(), BackendError>;
+}

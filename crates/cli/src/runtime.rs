@@ -1,0 +1,40 @@
+//! The runtime that the settings describe.
+
+use loopwright::backend::CompileOptions;
+use loopwright::runtime::{Runtime, RuntimeOptions, Scheduler, Verify};
+use loopwright_config::{Scheduler as Configured, Settings};
+use loopwright_conformance::Verifier;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where programs are written to that give something else than they should.
+pub(crate) const FAILURES: &str = "loopwright-failures";
+
+/// A runtime with every backend of this build.
+pub(crate) fn runtime(settings: &Settings) -> Runtime {
+    Runtime::new(RuntimeOptions {
+        scheduler: scheduler(settings),
+        devices: settings.devices(),
+        streams: settings.streams(),
+        // More than can be addressed is no limit.
+        pool_cap: usize::try_from(settings.pool_cap()).unwrap_or(usize::MAX),
+        queue: settings.queue(),
+        compile: CompileOptions {
+            strict: settings.strict(),
+            cache: settings.cache_dir().map(Path::to_owned),
+        },
+        trace: settings.trace().is_some(),
+        log_stores: settings.log_stores(),
+        verify: settings.verify().then(|| {
+            let verifier: Arc<dyn Verify> = Arc::new(Verifier::new(PathBuf::from(FAILURES)));
+            verifier
+        }),
+    })
+}
+
+fn scheduler(settings: &Settings) -> Scheduler {
+    match settings.scheduler() {
+        Configured::Sync => Scheduler::Sync,
+        Configured::Threads => Scheduler::Threads,
+    }
+}
