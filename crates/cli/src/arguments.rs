@@ -1,8 +1,9 @@
 //! What can be said on the command line.
 
 use crate::failure::Failure;
+use crate::runtime::FAILURES;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use loopwright_config::{Settings, keys_as_text};
+use loopwright_config::{Key, Settings, keys_as_text};
 use std::path::PathBuf;
 
 /// One program, every machine: compiles and runs programs over arrays.
@@ -36,8 +37,8 @@ pub(crate) struct SettingOptions {
 /// What a verb's arguments say about the settings.
 struct Said<'a> {
     settings: &'a SettingOptions,
-    device: Option<&'a str>,
-    strict: bool,
+    /// Options that are short for settings, with the setting's name and value.
+    short: Vec<(&'static str, String)>,
 }
 
 impl Arguments {
@@ -51,12 +52,8 @@ impl Arguments {
         let options = [&self.settings.options, &said.settings.options];
         let mut command_line: Vec<(String, String)> =
             options.into_iter().flatten().cloned().collect();
-        if let Some(device) = said.device {
-            command_line.push(("device".to_owned(), device.to_owned()));
-        }
-        if said.strict {
-            command_line.push(("strict".to_owned(), "true".to_owned()));
-        }
+        let short = said.short.into_iter();
+        command_line.extend(short.map(|(name, value)| (name.to_owned(), value)));
         Settings::from_process(&command_line, config.cloned()).map_err(Failure::from)
     }
 }
@@ -84,26 +81,45 @@ pub(crate) enum Verb {
 
 impl Verb {
     fn said(&self) -> Said<'_> {
-        let (settings, device, strict) = match self {
+        let device = |device: &Option<String>| {
+            let device = device.as_ref();
+            device.map(|device| (Key::Device.name(), device.clone()))
+        };
+        let switch = |key: Key, on: bool| on.then(|| (key.name(), "true".to_owned()));
+        let of_program = |program: &ProgramOptions| {
+            let strict = switch(Key::Strict, program.strict);
+            device(&program.device).into_iter().chain(strict)
+        };
+        let (settings, short) = match self {
             Verb::Devices(options) | Verb::Doctor(options) | Verb::Config(options) => {
-                (&options.settings, None, false)
+                (&options.settings, Vec::new())
             }
-            Verb::Run(RunOptions { program, .. }) | Verb::Dump(DumpOptions { program, .. }) => {
-                (&program.settings, program.device.as_deref(), program.strict)
+            Verb::Run(options) => {
+                let trace = options.trace.as_ref();
+                let short = of_program(&options.program)
+                    .chain(trace.map(|file| (Key::Trace.name(), file.clone())))
+                    .chain(switch(Key::Verify, options.verify))
+                    .chain(switch(Key::LogStores, options.log_stores));
+                (&options.program.settings, short.collect())
             }
-            Verb::Check(options) => (&options.settings, options.device.as_deref(), false),
-            Verb::Bench(options) => (&options.settings, options.device.as_deref(), false),
+            Verb::Dump(DumpOptions { program, .. }) => {
+                (&program.settings, of_program(program).collect())
+            }
+            Verb::Check(options) => (
+                &options.settings,
+                device(&options.device).into_iter().collect(),
+            ),
+            Verb::Bench(options) => (
+                &options.settings,
+                device(&options.device).into_iter().collect(),
+            ),
             Verb::Cache(options) => match &options.action {
                 CacheAction::List(options) | CacheAction::Clear(options) => {
-                    (&options.settings, None, false)
+                    (&options.settings, Vec::new())
                 }
             },
         };
-        Said {
-            settings,
-            device,
-            strict,
-        }
+        Said { settings, short }
     }
 }
 
@@ -153,6 +169,15 @@ pub(crate) struct RunOptions {
     /// How many times it runs; states carry over from run to run
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
+    /// Writes what happened when to a file for ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    trace: Option<String>,
+    /// Compares every run with the interpreter and the reference
+    #[arg(long)]
+    verify: bool,
+    /// Shows what the kernel stored in the last run: where, the old value and the new
+    #[arg(long)]
+    log_stores: bool,
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -202,7 +227,7 @@ pub(crate) struct CheckOptions {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// A directory that programs which fail are written to
-    #[arg(long, value_name = "DIR", default_value = "loopwright-failures")]
+    #[arg(long, value_name = "DIR", default_value = FAILURES)]
     pub(crate) failures: PathBuf,
     /// Prints JSON
     #[arg(long)]

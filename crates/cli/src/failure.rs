@@ -4,6 +4,7 @@ use crate::terminal::{Style, stderr_paints};
 use loopwright::backend::{BackendError, ProgramError};
 use loopwright::graph::GraphError;
 use loopwright::looptree::ScheduleError;
+use loopwright::runtime::RuntimeError;
 use loopwright::text::{Diagnostic, Source};
 use loopwright_config::ConfigError;
 use std::io::{self, Write};
@@ -161,6 +162,29 @@ impl From<ProgramError> for Failure {
         match error {
             ProgramError::Backend(error) => error.into(),
             ProgramError::Graph(error) => error.into(),
+            error => Failure::new(error.to_string()),
+        }
+    }
+}
+
+impl From<Box<RuntimeError>> for Failure {
+    fn from(error: Box<RuntimeError>) -> Failure {
+        (*error).into()
+    }
+}
+
+impl From<RuntimeError> for Failure {
+    fn from(error: RuntimeError) -> Failure {
+        match error {
+            RuntimeError::Compile { reason, .. } => (*reason).into(),
+            RuntimeError::Sizes { reason, .. } => reason.into(),
+            RuntimeError::Unavailable { name, why } | RuntimeError::Broken { name, why } => {
+                unavailable(&name, &why)
+            }
+            RuntimeError::File { path, reason } => Failure::file("write", path.as_ref(), &reason),
+            error @ RuntimeError::OverCap { .. } => Failure::new(error.to_string()).help(
+                "`-o pool_cap=4GiB` is one way to raise it; `loopwright help config` has the others",
+            ),
             error => Failure::new(error.to_string()),
         }
     }

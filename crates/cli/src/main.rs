@@ -13,6 +13,8 @@ mod memory;
 mod preview;
 mod program;
 mod random;
+mod runtime;
+mod stores;
 mod table;
 mod terminal;
 mod units;
@@ -41,7 +43,7 @@ fn perform(arguments: &Arguments, terminal: &mut Terminal) -> Result<ExitCode, F
     // Before anything uses the pool of the process, which asks only once.
     ForkJoin::configure(settings.threads()).map_err(|error| Failure::new(error.to_string()))?;
     match &arguments.verb {
-        Verb::Devices(options) => verbs::devices::devices(options, terminal),
+        Verb::Devices(options) => verbs::devices::devices(options, settings, terminal),
         Verb::Run(options) => verbs::run::run(options, settings, terminal),
         Verb::Dump(options) => verbs::dump::dump(options, settings, terminal),
         Verb::Check(options) => verbs::check::check(options, settings, terminal),

@@ -1,240 +1,141 @@
-//! The memory plan: everything that a run keeps in memory, before anything runs.
+//! Memory, before anything runs: whether it is to be had, and what lies on the stack.
 
 use crate::failure::Failure;
 use crate::units;
-use loopwright::backend::Stages;
-use loopwright::graph::{Binding, Graph, NodeId, NodeOp};
 use loopwright::kernel::{Block, Function, Inst, Module, Space, Stmt, Type};
-use loopwright::lower::KernelParam;
-use loopwright::ops::DType;
+use loopwright::runtime::Plan;
 
-/// What memory is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Role {
-    /// Given and only read.
-    Input,
-    /// Given and kept.
-    State,
-    /// Values written in the program.
-    Constant,
-    /// A result.
-    Output,
-    /// Results on the way, for the whole run.
-    Scratch,
-    /// Results on the way, on the stack of each thread.
-    Private,
-}
-
-impl Role {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Role::Input => "input",
-            Role::State => "state",
-            Role::Constant => "constant",
-            Role::Output => "output",
-            Role::Scratch => "scratch",
-            Role::Private => "private",
-        }
+/// Refuses what this machine has no memory for. Without that the system would promise the memory
+/// and end the process when it is used.
+pub(crate) fn check_fits(plan: &Plan) -> Result<(), Failure> {
+    let Some(available) = available() else {
+        return Ok(());
+    };
+    let needed = total(plan);
+    if needed <= available {
+        return Ok(());
     }
+    let largest = plan.entries.iter().max_by_key(|entry| entry.bytes);
+    let largest = largest.map_or_else(String::new, |entry| {
+        format!(
+            ", {} of it for {} `{}`",
+            units::bytes(entry.bytes as u128),
+            entry.role.name(),
+            entry.name
+        )
+    });
+    Err(Failure::new(format!(
+        "out of memory: the program needs {} ({needed} bytes){largest}, and {} are available",
+        units::bytes(needed),
+        units::bytes(available)
+    ))
+    .help("use smaller sizes with `--set`; `loopwright dump PROGRAM --stage plan` shows what needs how much"))
 }
 
-/// A piece of memory.
-#[derive(Clone, Debug)]
-pub(crate) struct Buffer {
-    pub(crate) role: Role,
+/// Bytes of all pools. Those of a plan that cannot be carried out may be more than an address holds.
+pub(crate) fn total(plan: &Plan) -> u128 {
+    plan.pools.iter().map(|bytes| *bytes as u128).sum()
+}
+
+/// Results on the way that a kernel keeps on the stack of each thread.
+#[derive(Default)]
+pub(crate) struct Stack {
+    pub(crate) arrays: Vec<StackArray>,
+    /// Bytes, at most.
+    pub(crate) bytes: u128,
+}
+
+/// An array on the stack.
+pub(crate) struct StackArray {
     pub(crate) name: String,
     /// Elements, as text forms write them.
-    pub(crate) element: String,
-    pub(crate) shape: Vec<u64>,
+    element: String,
+    count: u64,
     pub(crate) bytes: u128,
     /// How many there are; tiles written out have many of one kind.
     pub(crate) copies: u64,
 }
 
-/// All memory of a run.
-#[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    pub(crate) buffers: Vec<Buffer>,
-    /// Bytes on each thread's stack, at most.
-    pub(crate) stack: u128,
+impl StackArray {
+    /// What it holds, as arrays are described.
+    pub(crate) fn describe(&self) -> String {
+        format!("{}[{}]", self.element, self.count)
+    }
 }
 
-impl Plan {
-    /// The memory that a program needs at these sizes.
-    pub(crate) fn new(stages: &Stages, binding: &Binding) -> Result<Plan, Failure> {
-        let graph = &stages.graph;
-        let mut buffers = Vec::new();
-        for param in &stages.lowered.params {
-            buffers.push(match param {
-                // A log is no memory of the program, and lowering asks for none.
-                KernelParam::Size(_) | KernelParam::Log => continue,
-                KernelParam::Parameter(node) => {
-                    let role = match graph.node(*node).op {
-                        NodeOp::State => Role::State,
-                        _ => Role::Input,
+impl Stack {
+    /// What the functions of a module keep there.
+    pub(crate) fn of(module: &Module) -> Stack {
+        let mut stack = Stack::default();
+        for function in &module.functions {
+            stack.bytes += stack.collect(module, function, &function.body);
+        }
+        stack
+    }
+
+    /// Collects the arrays that a block makes; gives the bytes that it needs, at most. An array lives
+    /// until its block ends, so blocks side by side use the same bytes.
+    fn collect(&mut self, module: &Module, function: &Function, block: &Block) -> u128 {
+        let mut own = 0;
+        let mut inside = 0;
+        for statement in block {
+            match statement {
+                Stmt::Let(value, Inst::Alloc { space, ty, count }) if *space == Space::Private => {
+                    let name = match function.values[value.0 as usize].name.as_str() {
+                        "" => format!("%{}", value.0),
+                        name => name.to_owned(),
                     };
-                    of_node(graph, binding, role, *node, graph.node_name(*node))
+                    let bytes = type_bytes(module, ty) * u128::from(*count);
+                    own += bytes;
+                    self.add(StackArray {
+                        name,
+                        element: element_name(ty),
+                        count: *count,
+                        bytes,
+                        copies: 1,
+                    });
                 }
-                KernelParam::Constant(node) => of_node(
-                    graph,
-                    binding,
-                    Role::Constant,
-                    *node,
-                    graph.node_name(*node),
-                ),
-                KernelParam::Output(at) => {
-                    let output = &graph.outputs()[*at as usize];
-                    of_node(
-                        graph,
-                        binding,
-                        Role::Output,
-                        output.node,
-                        output.name.clone(),
-                    )
+                Stmt::For { body, .. } => {
+                    inside = inside.max(self.collect(module, function, body));
                 }
-                KernelParam::Scratch(at) => {
-                    let scratch = &stages.lowered.scratch[*at as usize];
-                    let elements = scratch
-                        .elements
-                        .evaluate(&|symbol| Some(binding.value(symbol)))
-                        .map_err(|error| {
-                            let names = |symbol| graph.symbol_name(symbol);
-                            Failure::new(format!(
-                                "the size of the scratch memory `{}` cannot be computed: {}",
-                                scratch.name,
-                                error.display(&names)
-                            ))
-                        })?;
-                    let elements = elements.max(0) as u64;
-                    of_elements(Role::Scratch, &scratch.name, scratch.dtype, vec![elements])
+                Stmt::While {
+                    head: first,
+                    body: second,
+                    ..
                 }
-            });
+                | Stmt::If {
+                    then: first,
+                    otherwise: second,
+                    ..
+                } => {
+                    for block in [first, second] {
+                        inside = inside.max(self.collect(module, function, block));
+                    }
+                }
+                Stmt::Let(..)
+                | Stmt::Store { .. }
+                | Stmt::Call(..)
+                | Stmt::Break
+                | Stmt::Continue
+                | Stmt::Return(_)
+                | Stmt::Barrier { .. }
+                | Stmt::AsyncCopy { .. }
+                | Stmt::AsyncWait { .. }
+                | Stmt::TileStore { .. } => {}
+            }
         }
-        let mut stack = 0;
-        for function in &stages.module.functions {
-            stack += private(&stages.module, function, &function.body, &mut buffers);
-        }
-        Ok(Plan { buffers, stack })
+        own + inside
     }
 
-    /// Bytes on the heap while the program runs; everything is there at the same time.
-    pub(crate) fn peak(&self) -> u128 {
-        let on_heap = self
-            .buffers
-            .iter()
-            .filter(|buffer| buffer.role != Role::Private);
-        on_heap.map(|buffer| buffer.bytes).sum()
-    }
-
-    /// Refuses what this machine has no memory for. Without that the system would promise the memory
-    /// and end the process when it is used.
-    pub(crate) fn check_fits(&self) -> Result<(), Failure> {
-        let Some(available) = available() else {
-            return Ok(());
-        };
-        if self.peak() <= available {
-            return Ok(());
-        }
-        let largest = self
-            .buffers
-            .iter()
-            .filter(|buffer| buffer.role != Role::Private)
-            .max_by_key(|buffer| buffer.bytes);
-        let largest = largest.map_or_else(String::new, |buffer| {
-            format!(
-                ", {} of it for {} `{}`",
-                units::bytes(buffer.bytes),
-                buffer.role.name(),
-                buffer.name
-            )
+    fn add(&mut self, array: StackArray) {
+        let same = self.arrays.iter_mut().find(|known| {
+            known.name == array.name && known.element == array.element && known.count == array.count
         });
-        Err(Failure::new(format!(
-            "out of memory: the program needs {} ({} bytes){largest}, and {} are available",
-            units::bytes(self.peak()),
-            self.peak(),
-            units::bytes(available)
-        ))
-        .help("use smaller sizes with `--set`; `loopwright dump PROGRAM --stage plan` shows what needs how much"))
-    }
-}
-
-fn of_node(graph: &Graph, binding: &Binding, role: Role, node: NodeId, name: String) -> Buffer {
-    let shape = binding.shape(graph, node);
-    let shape = shape.iter().map(|size| *size as u64).collect();
-    of_elements(role, &name, graph.node(node).dtype, shape)
-}
-
-fn of_elements(role: Role, name: &str, dtype: DType, shape: Vec<u64>) -> Buffer {
-    let elements: u128 = shape.iter().map(|size| u128::from(*size)).product();
-    Buffer {
-        role,
-        name: name.to_owned(),
-        element: dtype.to_string(),
-        bytes: elements * dtype.bytes() as u128,
-        shape,
-        copies: 1,
-    }
-}
-
-/// Collects the arrays that a block makes on the stack; gives the bytes that it needs there, at most.
-/// An array lives until its block ends, so blocks side by side use the same bytes.
-fn private(module: &Module, function: &Function, block: &Block, buffers: &mut Vec<Buffer>) -> u128 {
-    let mut own = 0;
-    let mut inside = 0;
-    let mut enter = |block: &Block, buffers: &mut Vec<Buffer>| {
-        inside = inside.max(private(module, function, block, buffers));
-    };
-    for statement in block {
-        match statement {
-            Stmt::Let(value, Inst::Alloc { space, ty, count }) if *space == Space::Private => {
-                let name = match function.values[value.0 as usize].name.as_str() {
-                    "" => format!("%{}", value.0),
-                    name => name.to_owned(),
-                };
-                let buffer = Buffer {
-                    role: Role::Private,
-                    name,
-                    element: element_name(ty),
-                    shape: vec![*count],
-                    bytes: type_bytes(module, ty) * u128::from(*count),
-                    copies: 1,
-                };
-                own += buffer.bytes;
-                let same = buffers.iter_mut().find(|known| {
-                    known.role == buffer.role
-                        && known.name == buffer.name
-                        && known.element == buffer.element
-                        && known.shape == buffer.shape
-                });
-                match same {
-                    Some(same) => same.copies += 1,
-                    None => buffers.push(buffer),
-                }
-            }
-            Stmt::For { body, .. } => enter(body, buffers),
-            Stmt::While { head, body, .. } => {
-                enter(head, buffers);
-                enter(body, buffers);
-            }
-            Stmt::If {
-                then, otherwise, ..
-            } => {
-                enter(then, buffers);
-                enter(otherwise, buffers);
-            }
-            Stmt::Let(..)
-            | Stmt::Store { .. }
-            | Stmt::Call(..)
-            | Stmt::Break
-            | Stmt::Continue
-            | Stmt::Return(_)
-            | Stmt::Barrier { .. }
-            | Stmt::AsyncCopy { .. }
-            | Stmt::AsyncWait { .. }
-            | Stmt::TileStore { .. } => {}
+        match same {
+            Some(same) => same.copies += 1,
+            None => self.arrays.push(array),
         }
     }
-    own + inside
 }
 
 fn element_name(ty: &Type) -> String {

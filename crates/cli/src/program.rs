@@ -4,14 +4,15 @@ use crate::arguments::ProgramOptions;
 use crate::device::{Chosen, choose};
 use crate::failure::Failure;
 use crate::files::read_text;
-use loopwright::backend::{CompileOptions, Program, ProgramError, Stages};
-use loopwright::graph::{Binding, Graph, GraphError, parse};
+use loopwright::backend::{Program, ProgramError, Stages};
+use loopwright::graph::{Binding, Graph, GraphBuilder, GraphError, parse};
 use loopwright::kernel::passes::Pipeline;
 use loopwright::looptree::{Schedule, parse_schedule};
 use loopwright::lower::LowerError;
+use loopwright::runtime::{Code, CodeOptions, Plan, RuntimeError};
 use loopwright::text::Source;
 use loopwright_config::Settings;
-use std::path::Path;
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// A program that was read, and everything that was said about how it runs.
@@ -22,6 +23,8 @@ pub(crate) struct Opened<'o> {
     pub(crate) graph: Graph,
     schedule: Option<Schedule>,
     pub(crate) device: Chosen,
+    /// Whether the notes on the schedule were told.
+    told: OnceCell<()>,
 }
 
 impl<'o> Opened<'o> {
@@ -51,43 +54,87 @@ impl<'o> Opened<'o> {
             graph,
             schedule,
             device,
+            told: OnceCell::new(),
         })
     }
 
-    /// The sizes: those given, else the program's defaults.
+    /// The values of sizes and statics: those given, else the program's defaults.
     pub(crate) fn binding(&self) -> Result<Binding, GraphError> {
-        let given: Vec<(&str, i64)> = self.given_sizes();
+        let given: Vec<(&str, i64)> = self.given().collect();
         self.graph.bind(&given)
     }
 
+    /// The values of sizes, before those of statics are known.
+    pub(crate) fn sizes(&self) -> Result<Binding, GraphError> {
+        let given: Vec<(&str, i64)> = self.given().collect();
+        self.graph.bind_sizes(&given)
+    }
+
+    fn given(&self) -> impl Iterator<Item = (&str, i64)> {
+        let given = self.options.sizes.iter();
+        given.map(|(name, value)| (name.as_str(), *value))
+    }
+
+    fn is_static(&self, name: &str) -> bool {
+        self.graph.statics().any(|known| known.name == name)
+    }
+
+    /// The sizes given; those that the program does not have are among them.
     pub(crate) fn given_sizes(&self) -> Vec<(&str, i64)> {
-        let sizes = self.options.sizes.iter();
-        sizes.map(|(name, value)| (name.as_str(), *value)).collect()
+        self.given()
+            .filter(|(name, _)| !self.is_static(name))
+            .collect()
+    }
+
+    /// The values of static symbols given.
+    pub(crate) fn given_statics(&self) -> Vec<(&str, i64)> {
+        self.given()
+            .filter(|(name, _)| self.is_static(name))
+            .collect()
     }
 
     /// Every stage up to the kernel that the device is given.
     pub(crate) fn stages(&self) -> Result<Stages, Failure> {
-        let target = self.device.backend.target();
+        let target = self.device.backend().target();
         let pipeline = Pipeline::standard();
         let stages = Stages::new(&self.graph, self.schedule.as_ref(), &target, &pipeline)
+            .and_then(|stages| match self.settings.log_stores() {
+                true => stages.logging(),
+                false => Ok(stages),
+            })
             .map_err(|error| self.explain(error))?;
-        // What a person has asked for and does not get is said.
-        if self.schedule.is_some() {
-            for note in &stages.lowered.notes {
-                eprintln!("note: {note}");
-            }
-        }
+        self.tell(&stages.lowered.notes);
         Ok(stages)
     }
 
-    /// The program that the device makes of the stages.
-    pub(crate) fn compile(&self, stages: Stages) -> Result<Arc<Program>, Failure> {
-        let options = CompileOptions {
-            strict: self.settings.strict(),
-            cache: self.settings.cache_dir().map(Path::to_owned),
+    /// The program compiled for the device.
+    pub(crate) fn compile(&self) -> Result<Compiled, Failure> {
+        let (graph, renamed) = with_own_names(&self.graph)?;
+        let options = CodeOptions {
+            schedule: self.schedule.clone(),
+            ..CodeOptions::default()
         };
-        let executable = self.device.backend.compile(&stages.module, &options)?;
-        Ok(Arc::new(Program::new(stages, executable)))
+        let name = self.options.program.file_stem();
+        let name = name.map_or_else(|| "program".into(), |name| name.to_string_lossy());
+        let code = self.device.device.compile(&name, &graph, &options);
+        let code = code.map_err(|error| match error {
+            RuntimeError::Compile { reason, .. } => self.explain(*reason),
+            error => error.into(),
+        })?;
+        let compiled = Compiled { code, renamed };
+        self.tell(compiled.program().notes());
+        Ok(compiled)
+    }
+
+    /// What a person has asked for with a schedule and does not get is said, once.
+    fn tell(&self, notes: &[String]) {
+        if self.schedule.is_some() {
+            self.told.get_or_init(|| {
+                for note in notes {
+                    eprintln!("note: {note}");
+                }
+            });
+        }
     }
 
     /// An error with the schedule's file where it is about the schedule.
@@ -109,4 +156,83 @@ impl<'o> Opened<'o> {
             _ => error.into(),
         }
     }
+}
+
+/// A cap for pools that can hold every array there can be.
+pub(crate) const NO_CAP: usize = isize::MAX as usize;
+
+/// A program compiled for a device.
+pub(crate) struct Compiled {
+    pub(crate) code: Code,
+    /// Outputs that the code has under another name: the program's name, and the code's.
+    renamed: Vec<(String, String)>,
+}
+
+impl Compiled {
+    pub(crate) fn program(&self) -> &Arc<Program> {
+        let program = self.code.program();
+        program.expect("what is compiled ahead has its program")
+    }
+
+    /// What the code calls an output.
+    pub(crate) fn inner_name<'a>(&'a self, output: &'a str) -> &'a str {
+        let found = self.renamed.iter().find(|(name, _)| name == output);
+        found.map_or(output, |(_, inner)| inner)
+    }
+
+    /// What the program calls an array of the code.
+    pub(crate) fn shown_name<'a>(&'a self, array: &'a str) -> &'a str {
+        let found = self.renamed.iter().find(|(_, inner)| inner == array);
+        found.map_or(array, |(name, _)| name)
+    }
+
+    /// All memory that it needs at these sizes, with pools of this size at most.
+    pub(crate) fn plan(
+        &self,
+        sizes: &[(&str, i64)],
+        pool_cap: usize,
+    ) -> Result<Plan, Box<RuntimeError>> {
+        let mut plan = self.code.plan(sizes, pool_cap)?;
+        for entry in &mut plan.entries {
+            entry.name = self.shown_name(&entry.name).to_owned();
+        }
+        Ok(plan)
+    }
+}
+
+/// The graph with another name for every output that has the name of an input or state, and these names.
+/// In a program they are two arrays; in a context, where names are the links, they would be one.
+fn with_own_names(graph: &Graph) -> Result<(Graph, Vec<(String, String)>), GraphError> {
+    let is_parameter = |name: &str| {
+        let mut parameters = graph.parameters();
+        parameters.any(|node| graph.node(node).name == name)
+    };
+    let is_output = |name: &str| graph.outputs().iter().any(|output| output.name == name);
+    let clashing = graph
+        .outputs()
+        .iter()
+        .filter(|output| is_parameter(&output.name));
+    let renamed: Vec<(String, String)> = clashing
+        .map(|output| {
+            let mut inner = format!("{}.out", output.name);
+            while is_parameter(&inner) || is_output(&inner) {
+                inner.push('_');
+            }
+            (output.name.clone(), inner)
+        })
+        .collect();
+    if renamed.is_empty() {
+        return Ok((graph.clone(), renamed));
+    }
+    let mut builder = GraphBuilder::from_graph(graph);
+    // All of them, so that their order stays.
+    for output in graph.outputs() {
+        builder.remove_output(&output.name);
+    }
+    for output in graph.outputs() {
+        let inner = renamed.iter().find(|(name, _)| *name == output.name);
+        let name = inner.map_or(&output.name, |(_, inner)| inner);
+        builder.output(name, output.node)?;
+    }
+    Ok((builder.finish()?, renamed))
 }

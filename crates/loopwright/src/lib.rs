@@ -41,6 +41,36 @@
 //! # }
 //! ```
 //!
+//! That is one program in memory of the caller's. The [`runtime`] is for many: it keeps named arrays on
+//! devices, links programs to them, and runs work on streams, in an order that keeps every result right.
+//!
+//! ```
+//! use loopwright::graph::parse;
+//! use loopwright::runtime::{CodeOptions, LinkOptions, Runtime, RuntimeOptions};
+//! use loopwright::text::Source;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let source = Source::new("count.lw", "\
+//! loopwright program 1
+//! state n: i64[i=2]
+//! update n = n + 1
+//! ");
+//! let graph = parse(&source).map_err(|error| error.render(&source))?;
+//!
+//! let runtime = Runtime::new(RuntimeOptions::default());
+//! let device = runtime.device("interp")?;
+//! let code = device.compile("count", &graph, &CodeOptions::default())?;
+//! let count = device.stream()?.context().link(&code, &LinkOptions::default())?;
+//! count.context().write("n", &[10i64, 20])?;
+//! for _ in 0..3 {
+//!     count.schedule(&[])?; // does not wait
+//! }
+//! let n = count.context().read("n")?.ok_or("the context has it")?; // waits
+//! assert_eq!(n.to_f64(), [13.0, 23.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Going down the way of a program:
 //!
 //! | module | what it has |
@@ -51,6 +81,7 @@
 //! | [`kernel`] | the kernel IR: validator, passes, interpreter, text form |
 //! | [`backend`] | what a backend is; compiling and running programs |
 //! | [`interp`], [`cc`] | the backends of every build |
+//! | [`runtime`] | devices, streams, contexts, routines; memory plans and traces |
 //!
 //! and beside it [`ops`] (dtypes, scalars, the op table), [`symbolic`] (sizes and indices), [`text`]
 //! (sources and errors that point into them) and [`npy`] (arrays in files).
@@ -64,6 +95,7 @@ pub use loopwright_looptree as looptree;
 pub use loopwright_lower as lower;
 pub use loopwright_npy as npy;
 pub use loopwright_ops as ops;
+pub use loopwright_runtime as runtime;
 pub use loopwright_symbolic as symbolic;
 pub use loopwright_text as text;
 

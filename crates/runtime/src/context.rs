@@ -2,17 +2,17 @@
 
 use crate::code::{Batch, Code};
 use crate::device::Device;
-use crate::error::{RuntimeError, describe};
+use crate::error::RuntimeError;
 use crate::layout::{ArgumentLayout, Layout, MergeLayout};
 use crate::ledger::{Entry, Use};
 use crate::memory::{Loc, Packer, Placed, Pool};
-use crate::node::{Buffer, Node};
-use crate::plain::{HostMemory, MemoryAccess, Placeholder};
+use crate::node::{ArrayInfo, ByName, Node};
+use crate::plain::{HostMemory, MemoryAccess, Placeholder, Slab};
 use crate::routine::{Routine, RoutineShared, StoreLog};
 use crate::stream::Stream;
 use loopwright_graph::Array;
 use loopwright_ops::DType;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub struct Context {
 
 struct ContextShared {
     stream: Stream,
-    nodes: FxHashMap<Arc<str>, Arc<Node>>,
+    nodes: FxHashSet<ByName>,
 }
 
 /// How code is linked.
@@ -62,7 +62,7 @@ impl Context {
         Context {
             shared: Arc::new(ContextShared {
                 stream,
-                nodes: FxHashMap::default(),
+                nodes: FxHashSet::default(),
             }),
         }
     }
@@ -84,19 +84,19 @@ impl Context {
 
     /// All arrays, by name.
     pub fn nodes(&self) -> Vec<NodeInfo> {
-        let mut nodes: Vec<NodeInfo> = self.shared.nodes.values().map(|node| info(node)).collect();
+        let mut nodes: Vec<NodeInfo> = self.shared.nodes.iter().map(|node| info(&node.0)).collect();
         nodes.sort_by(|a, b| a.name.cmp(&b.name));
         nodes
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<&Arc<Node>> {
-        self.shared.nodes.get(name)
+        self.shared.nodes.get(name).map(|node| &node.0)
     }
 
     /// A context with one more node.
     pub(crate) fn with_node(&self, node: Node) -> Context {
         let mut nodes = self.shared.nodes.clone();
-        nodes.insert(Arc::clone(&node.name), Arc::new(node));
+        nodes.insert(ByName(Arc::new(node)));
         Context {
             shared: Arc::new(ContextShared {
                 stream: self.shared.stream.clone(),
@@ -142,10 +142,10 @@ impl Context {
             [] => None,
             _ => Some(StoreLog::new(device)?),
         };
-        let arguments = self.arguments(&layout, &arrays, &scratch, log.as_ref())?;
+        let (slabs, arguments) = self.arguments(&layout, &arrays, &scratch, log.as_ref())?;
         let launch = device
             .plain
-            .prepare(&layout.program, arguments)
+            .prepare(&layout.program, slabs, &arguments)
             .map_err(|error| RuntimeError::Prepare {
                 device: Arc::clone(&device.name),
                 code: name.to_owned(),
@@ -154,7 +154,7 @@ impl Context {
         let uses = arrays
             .iter()
             .zip(&layout.arrays)
-            .map(|(node, array)| (node.buffer.entry, array.usage));
+            .map(|(node, array)| (node.entry(), array.usage));
         let context = Context {
             shared: Arc::new(ContextShared {
                 stream: self.shared.stream.clone(),
@@ -231,12 +231,12 @@ impl Context {
     /// Refuses code that merges another node than the one that the merge buffer will hold.
     fn check_merge(&self, code: &str, merge: &MergeLayout) -> Result<(), RuntimeError> {
         if let Some(node) = self.find(&merge.node)
-            && (node.dtype != merge.dtype || *node.shape != *merge.shape)
+            && !node.is_like(&merge.info)
         {
             return Err(RuntimeError::Mismatch {
                 code: code.to_owned(),
                 node: merge.node.to_string(),
-                wanted: describe(merge.dtype, &merge.shape),
+                wanted: merge.info.describe(),
                 found: node.describe(),
                 origin: node.origin.to_string(),
             });
@@ -261,20 +261,19 @@ impl Context {
         // An array of the context, or a place for a new one.
         let mut found: Vec<Result<Arc<Node>, Placed>> = Vec::with_capacity(layout.arrays.len());
         for array in &layout.arrays {
-            found.push(match self.find(&array.name) {
-                Some(node) if node.dtype == array.dtype && node.shape == array.shape => {
-                    Ok(Arc::clone(node))
-                }
+            let info = &array.info;
+            found.push(match self.find(&info.name) {
+                Some(node) if node.is_like(info) => Ok(Arc::clone(node)),
                 Some(node) => {
                     return Err(RuntimeError::Mismatch {
                         code: name.to_string(),
-                        node: array.name.to_string(),
-                        wanted: describe(array.dtype, &array.shape),
+                        node: info.name.to_string(),
+                        wanted: info.describe(),
                         found: node.describe(),
                         origin: node.origin.to_string(),
                     });
                 }
-                None => Err(place(&mut packer, &array.name, array.bytes, cap)?),
+                None => Err(place(&mut packer, &info.name, info.bytes, cap)?),
             });
         }
         let scratch = place_scratch(&mut packer, layout, cap)?;
@@ -297,16 +296,14 @@ impl Context {
             arrays.push(found.unwrap_or_else(|placed| {
                 let pool = Arc::clone(&pools[placed.segment]);
                 let entry = entries.next().expect("one for every new array");
-                let node = Arc::new(Node {
-                    name: Arc::clone(&array.name),
-                    dtype: array.dtype,
-                    shape: Arc::clone(&array.shape),
-                    bytes: array.bytes,
-                    offset: placed.offset,
-                    buffer: Buffer::new(entry, pool, &device.runtime),
-                    origin: Arc::clone(name),
-                });
-                nodes.insert(Arc::clone(&node.name), Arc::clone(&node));
+                let node = Arc::new(Node::new(
+                    Arc::clone(&array.info),
+                    pool,
+                    placed.offset,
+                    entry,
+                    Arc::clone(name),
+                ));
+                nodes.insert(ByName(Arc::clone(&node)));
                 node
             }));
         }
@@ -326,53 +323,61 @@ impl Context {
         arrays: &[Arc<Node>],
         scratch: &[(Arc<Pool>, usize)],
         log: Option<&StoreLog>,
-    ) -> Result<Vec<Placeholder>, RuntimeError> {
+    ) -> Result<(Vec<Arc<dyn Slab>>, Vec<Placeholder>), RuntimeError> {
         let constants = self.constants(layout)?;
-        let memory =
-            |pool: &Pool, offset: usize, bytes: usize, access: MemoryAccess| Placeholder::Memory {
-                slab: Arc::clone(&pool.slab),
+        let mut pools: Vec<&Arc<Pool>> = Vec::new();
+        // Arrays that follow one another are mostly in one pool, so the last is looked at first.
+        let mut memory = |pool, offset: usize, bytes: usize, access: MemoryAccess| {
+            let known = pools.iter().rposition(|known| Arc::ptr_eq(known, pool));
+            let slab = known.unwrap_or_else(|| {
+                pools.push(pool);
+                pools.len() - 1
+            });
+            Placeholder::Memory {
+                slab,
                 offset,
                 bytes,
                 access,
-            };
-        let argument = |argument: &ArgumentLayout| match argument {
-            ArgumentLayout::Array(at) => {
-                let node = &arrays[*at];
-                let access = match layout.arrays[*at].usage {
-                    Use::Read => MemoryAccess::Read,
-                    Use::Overwrite | Use::Update => MemoryAccess::Write,
-                };
-                memory(&node.buffer.pool, node.offset, node.bytes, access)
-            }
-            ArgumentLayout::Constant(at) => {
-                let (pool, offset) = &constants[*at];
-                memory(
-                    pool,
-                    *offset,
-                    layout.program.constants()[*at].len(),
-                    MemoryAccess::Read,
-                )
-            }
-            ArgumentLayout::Scratch(at) => {
-                let (pool, offset) = &scratch[*at];
-                memory(
-                    pool,
-                    *offset,
-                    layout.scratch[*at].bytes,
-                    MemoryAccess::Shared,
-                )
-            }
-            ArgumentLayout::Integer(value) => Placeholder::Integer(*value),
-            ArgumentLayout::Static(at) => Placeholder::Static(*at),
-            ArgumentLayout::Merge => Placeholder::Merge {
-                bytes: layout.merge.as_ref().map_or(0, |merge| merge.bytes),
-            },
-            ArgumentLayout::Log => {
-                let log = log.expect("a program that logs has a log");
-                memory(&log.pool, 0, log.bytes(), MemoryAccess::Write)
             }
         };
-        Ok(layout.arguments.iter().map(argument).collect())
+        let mut arguments = Vec::with_capacity(layout.arguments.len());
+        for argument in &layout.arguments {
+            arguments.push(match argument {
+                ArgumentLayout::Array(at) => {
+                    let node = &arrays[*at];
+                    let access = match layout.arrays[*at].usage {
+                        Use::Read => MemoryAccess::Read,
+                        Use::Overwrite | Use::Update => MemoryAccess::Write,
+                    };
+                    memory(node.pool(), node.offset, node.bytes, access)
+                }
+                ArgumentLayout::Constant(at) => {
+                    let (pool, offset) = &constants[*at];
+                    let bytes = layout.program.constants()[*at].len();
+                    memory(pool, *offset, bytes, MemoryAccess::Read)
+                }
+                ArgumentLayout::Scratch(at) => {
+                    let (pool, offset) = &scratch[*at];
+                    memory(
+                        pool,
+                        *offset,
+                        layout.scratch[*at].bytes,
+                        MemoryAccess::Shared,
+                    )
+                }
+                ArgumentLayout::Integer(value) => Placeholder::Integer(*value),
+                ArgumentLayout::Static(at) => Placeholder::Static(*at),
+                ArgumentLayout::Merge => Placeholder::Merge {
+                    bytes: layout.merge.as_ref().map_or(0, |merge| merge.info.bytes),
+                },
+                ArgumentLayout::Log => {
+                    let log = log.expect("a program that logs has a log");
+                    memory(&log.pool, 0, log.bytes(), MemoryAccess::Write)
+                }
+            });
+        }
+        let slabs = pools.iter().map(|pool| Arc::clone(&pool.slab)).collect();
+        Ok((slabs, arguments))
     }
 
     /// Where a code's constants lie: each content once on a device, for as long as the device is there.
@@ -449,15 +454,14 @@ impl Context {
             )));
         }
         let bytes = whole.bytes / first;
-        Ok(self.with_node(Node {
+        let part = ArrayInfo {
             name: name.into(),
             dtype: whole.dtype,
             shape: rest.into(),
             bytes,
-            offset: whole.offset + index * bytes,
-            buffer: Arc::clone(&whole.buffer),
-            origin: format!("slice {index} of {of}").into(),
-        }))
+        };
+        let origin = format!("slice {index} of {of}").into();
+        Ok(self.with_node(Node::part(part, whole, index * bytes, origin)))
     }
 
     /// A context in which `name` is an array of the host, used where it lies. It has been written.
@@ -474,10 +478,15 @@ impl Context {
                 got: "a second array".to_owned(),
             });
         }
-        let (dtype, shape, bytes) = (array.dtype(), array.shape().into(), array.bytes().len());
+        let info = ArrayInfo {
+            name: name.into(),
+            dtype: array.dtype(),
+            shape: array.shape().into(),
+            bytes: array.bytes().len(),
+        };
         let memory = HostMemory {
             address: array.bytes_mut().as_mut_ptr(),
-            bytes,
+            bytes: info.bytes,
             owner: Box::new(array),
         };
         let slab = device
@@ -494,21 +503,14 @@ impl Context {
         // As written at a point that is past or on this stream, which keeps its order.
         board.ledger.enter(entry, Use::Overwrite, &now.at(0));
         drop(board);
-        Ok(self.with_node(Node {
-            name: name.into(),
-            dtype,
-            shape,
-            bytes,
-            offset: 0,
-            buffer: Buffer::new(entry, pool, &device.runtime),
-            origin: "host memory".into(),
-        }))
+        let origin = "host memory".into();
+        Ok(self.with_node(Node::new(Arc::new(info), pool, 0, entry, origin)))
     }
 }
 
 /// What linking found or made.
 struct Linked {
-    nodes: FxHashMap<Arc<str>, Arc<Node>>,
+    nodes: FxHashSet<ByName>,
     /// By the layout's arrays.
     arrays: Vec<Arc<Node>>,
     /// By the layout's scratch memory.
@@ -562,8 +564,8 @@ pub(crate) fn place_scratch(
 /// Refuses code that writes a node which shares memory with another of its nodes.
 fn check_sharing(code: &str, layout: &Layout, arrays: &[Arc<Node>]) -> Result<(), RuntimeError> {
     let mut order: Vec<usize> = (0..arrays.len()).collect();
-    order.sort_unstable_by_key(|at| arrays[*at].buffer.entry);
-    for group in order.chunk_by(|a, b| arrays[*a].buffer.entry == arrays[*b].buffer.entry) {
+    order.sort_unstable_by_key(|at| arrays[*at].entry());
+    for group in order.chunk_by(|a, b| arrays[*a].entry() == arrays[*b].entry()) {
         for (at, first) in group.iter().enumerate() {
             for second in &group[at + 1..] {
                 let written = match (

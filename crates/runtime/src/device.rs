@@ -252,6 +252,7 @@ impl Runtime {
                 name: format!("{}:{ordinal}", platform.name).into(),
                 ordinal,
                 plain: Arc::clone(&platform.plain[ordinal]),
+                limits: platform.plain[ordinal].limits(),
                 platform,
                 memory: Arc::default(),
                 options: Arc::clone(&self.options),
@@ -278,6 +279,8 @@ pub(crate) struct DeviceShared {
     pub(crate) name: Arc<str>,
     ordinal: usize,
     pub(crate) plain: Arc<dyn PlainDevice>,
+    /// As the device says when it is opened.
+    pub(crate) limits: Limits,
     pub(crate) platform: Arc<Platform>,
     pub(crate) memory: Arc<Accounts>,
     pub(crate) options: Arc<RuntimeOptions>,
@@ -321,8 +324,8 @@ impl Device {
     }
 
     /// What it has.
-    pub fn limits(&self) -> Limits {
-        self.shared.plain.limits()
+    pub fn limits(&self) -> &Limits {
+        &self.shared.limits
     }
 
     /// How many streams make good use of it.

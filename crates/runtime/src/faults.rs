@@ -66,10 +66,11 @@ impl PlainDevice for FaultyDevice {
     fn prepare(
         &self,
         program: &Arc<Program>,
-        arguments: Vec<Placeholder>,
+        slabs: Vec<Arc<dyn Slab>>,
+        arguments: &[Placeholder],
     ) -> Result<Box<dyn Launch>, DeviceError> {
         Ok(Box::new(FaultyLaunch {
-            inner: self.inner.prepare(program, arguments)?,
+            inner: self.inner.prepare(program, slabs, arguments)?,
             kernel: program.kernel().to_owned(),
             faults: Arc::clone(&self.faults),
         }))

@@ -70,68 +70,68 @@ impl PlainDevice for HostDevice {
     fn prepare(
         &self,
         program: &Arc<Program>,
-        arguments: Vec<Placeholder>,
+        slabs: Vec<Arc<dyn Slab>>,
+        arguments: &[Placeholder],
     ) -> Result<Box<dyn Launch>, DeviceError> {
-        let mut slabs: Vec<Arc<dyn Slab>> = Vec::new();
         let mut prepared = Vec::with_capacity(arguments.len());
-        let mut merge_bytes = 0;
-        let mut resolved = Vec::with_capacity(arguments.len());
-        for (argument, placeholder) in arguments.into_iter().enumerate() {
-            resolved.push(match placeholder {
+        for (argument, placeholder) in arguments.iter().enumerate() {
+            prepared.push(match placeholder {
                 Placeholder::Memory {
                     slab,
                     offset,
                     bytes,
                     access,
                 } => {
+                    let slab = &slabs[*slab];
                     let start = slab.address().ok_or(DeviceError::Foreign { argument })?;
-                    let end = offset.checked_add(bytes);
+                    let end = offset.checked_add(*bytes);
                     assert!(
                         end.is_some_and(|end| end <= slab.bytes()),
                         "an array lies within its slab"
                     );
-                    // SAFETY: within the slab, as just checked.
-                    let address = unsafe { start.add(offset) };
-                    if !slabs.iter().rev().any(|known| Arc::ptr_eq(known, &slab)) {
-                        slabs.push(slab);
+                    PreparedArgument::Memory {
+                        // SAFETY: within the slab, as just checked.
+                        address: unsafe { start.add(*offset) },
+                        bytes: *bytes,
+                        writable: *access != MemoryAccess::Read,
                     }
-                    prepared.push(PreparedArgument::Memory {
-                        address,
-                        bytes,
-                        writable: access != MemoryAccess::Read,
-                    });
-                    Resolved::Memory(Piece {
-                        address,
-                        bytes,
-                        access,
-                    })
                 }
-                Placeholder::Integer(value) => {
-                    prepared.push(PreparedArgument::Integer(value));
-                    Resolved::Integer(value)
-                }
-                Placeholder::Static(at) => {
-                    prepared.push(PreparedArgument::CallInteger(at));
-                    Resolved::Static(at)
-                }
-                Placeholder::Merge { bytes } => {
-                    prepared.push(PreparedArgument::CallMemory);
-                    merge_bytes = bytes;
-                    Resolved::Merge(bytes)
-                }
+                Placeholder::Integer(value) => PreparedArgument::Integer(*value),
+                Placeholder::Static(at) => PreparedArgument::CallInteger(*at),
+                Placeholder::Merge { .. } => PreparedArgument::CallMemory,
             });
         }
+        let merge_bytes = arguments.iter().find_map(|argument| match argument {
+            Placeholder::Merge { bytes } => Some(*bytes),
+            _ => None,
+        });
         let executable = Arc::clone(program.executable());
         if let Some(call) = executable.prepare(program.kernel(), &prepared) {
             return Ok(Box::new(PreparedLaunch {
                 call,
-                merge_bytes,
+                merge_bytes: merge_bytes.unwrap_or(0),
                 _slabs: slabs,
             }));
         }
+        let resolve = |(argument, placeholder): (&PreparedArgument, &Placeholder)| match (
+            *argument,
+            *placeholder,
+        ) {
+            (
+                PreparedArgument::Memory { address, bytes, .. },
+                Placeholder::Memory { access, .. },
+            ) => Resolved::Memory(Piece {
+                address,
+                bytes,
+                access,
+            }),
+            (PreparedArgument::Integer(value), _) => Resolved::Integer(value),
+            (PreparedArgument::CallInteger(at), _) => Resolved::Static(at),
+            _ => Resolved::Merge(merge_bytes.unwrap_or(0)),
+        };
         Ok(Box::new(HostLaunch {
             program: Arc::clone(program),
-            arguments: resolved,
+            arguments: prepared.iter().zip(arguments).map(resolve).collect(),
             _slabs: slabs,
         }))
     }

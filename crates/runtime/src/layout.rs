@@ -3,6 +3,7 @@
 use crate::error::RuntimeError;
 use crate::ledger::Use;
 use crate::memory::ALIGNMENT;
+use crate::node::ArrayInfo;
 use loopwright_backend::{Packed, Program, Request, pack};
 use loopwright_graph::{Binding, Graph, NodeId, NodeOp};
 use loopwright_lower::KernelParam;
@@ -30,10 +31,7 @@ pub(crate) struct Layout {
 }
 
 pub(crate) struct ArrayLayout {
-    pub(crate) name: Arc<str>,
-    pub(crate) dtype: DType,
-    pub(crate) shape: Arc<[usize]>,
-    pub(crate) bytes: usize,
+    pub(crate) info: Arc<ArrayInfo>,
     pub(crate) usage: Use,
     /// Input, state or output.
     pub(crate) role: &'static str,
@@ -66,9 +64,8 @@ pub(crate) struct StaticLayout {
 pub(crate) struct MergeLayout {
     /// The node whose value on another stream it is.
     pub(crate) node: Arc<str>,
-    pub(crate) dtype: DType,
-    pub(crate) shape: Vec<usize>,
-    pub(crate) bytes: usize,
+    /// What the kernel takes.
+    pub(crate) info: ArrayInfo,
 }
 
 pub(crate) enum ArgumentLayout {
@@ -123,9 +120,12 @@ impl Layout {
                         (NodeOp::Input, Some(merged)) => {
                             layout.merge = Some(MergeLayout {
                                 node: merged.into(),
-                                dtype: parts.dtype,
-                                shape,
-                                bytes,
+                                info: ArrayInfo {
+                                    name: parts.name.as_str().into(),
+                                    dtype: parts.dtype,
+                                    shape: shape.into(),
+                                    bytes,
+                                },
                             });
                             ArgumentLayout::Merge
                         }
@@ -218,10 +218,12 @@ impl Layout {
         role: &'static str,
     ) -> ArgumentLayout {
         self.arrays.push(ArrayLayout {
-            name: name.into(),
-            dtype,
-            shape: shape.into(),
-            bytes,
+            info: Arc::new(ArrayInfo {
+                name: name.into(),
+                dtype,
+                shape: shape.into(),
+                bytes,
+            }),
             usage,
             role,
         });

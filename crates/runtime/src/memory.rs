@@ -3,6 +3,7 @@
 use crate::device::DeviceShared;
 use crate::error::RuntimeError;
 use crate::plain::Slab;
+use crate::stream::Shared;
 use std::fmt;
 use std::sync::Arc;
 
@@ -34,6 +35,8 @@ pub(crate) struct Pool {
     pub(crate) slab: Arc<dyn Slab>,
     bytes: usize,
     accounts: Arc<Accounts>,
+    /// Whose ledger its arrays are in.
+    pub(crate) runtime: Arc<Shared>,
 }
 
 impl Pool {
@@ -63,6 +66,7 @@ impl Pool {
             slab,
             bytes,
             accounts: Arc::clone(&device.memory),
+            runtime: Arc::clone(&device.runtime),
         })
     }
 }

@@ -24,14 +24,16 @@ pub trait PlainDevice: Send + Sync + 'static {
         None
     }
 
-    /// Prepares a program's kernel to be called with these arguments: addresses are found once.
+    /// Prepares a program's kernel to be called with these arguments: addresses are found once. What it
+    /// gives back keeps the slabs that the arguments are in.
     ///
     /// # Errors
     /// Where an argument is not memory of this device.
     fn prepare(
         &self,
         program: &Arc<Program>,
-        arguments: Vec<Placeholder>,
+        slabs: Vec<Arc<dyn Slab>>,
+        arguments: &[Placeholder],
     ) -> Result<Box<dyn Launch>, DeviceError>;
 }
 
@@ -86,12 +88,12 @@ pub trait Launch: Send + Sync {
 }
 
 /// A kernel's argument, as far as it is known when the kernel is prepared.
-#[derive(Clone)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Placeholder {
     /// Memory.
     Memory {
-        /// The slab.
-        slab: Arc<dyn Slab>,
+        /// The slab, by its place in the list.
+        slab: usize,
         /// Where it starts in there.
         offset: usize,
         /// How long it is.

@@ -69,16 +69,16 @@ impl Plan {
         let mut packer = Packer::default();
         let mut entries = Vec::new();
         for array in &layout.arrays {
-            let placed = place(&mut packer, &array.name, array.bytes, cap)?;
+            let placed = place(&mut packer, &array.info.name, array.info.bytes, cap)?;
             entries.push(Planned {
-                name: array.name.to_string(),
+                name: array.info.name.to_string(),
                 role: match array.role {
                     "input" => PlannedRole::Input,
                     "state" => PlannedRole::State,
                     _ => PlannedRole::Output,
                 },
-                array: Some(describe(array.dtype, &array.shape)),
-                bytes: array.bytes,
+                array: Some(array.info.describe()),
+                bytes: array.info.bytes,
                 loc: loc(placed, 0),
                 live: None,
             });

@@ -8,8 +8,8 @@ use crate::ledger::{Entry, Use};
 use crate::memory::Pool;
 use crate::node::Node;
 use crate::plain::{Call, DeviceError, Launch};
-use crate::stream::Request;
-use crate::task::{Statics, Work};
+use crate::task::{Owned, Statics, Submission, Work};
+use crate::trace::SpanKind;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -61,40 +61,11 @@ impl Routine {
     /// [`RuntimeError::Uninitialised`], [`RuntimeError::WrongMerge`]; [`RuntimeError::Stream`] where
     /// something failed on the stream.
     pub fn schedule(&self, statics: &[(&str, i64)]) -> Result<(), RuntimeError> {
-        let shared = &*self.shared;
         let statics = self.capture(statics)?;
-        let stream = shared.context.stream();
-        let check = |held: Option<&Node>| match (&shared.layout.merge, held) {
-            (Some(merge), Some(held))
-                if held.name == merge.node
-                    && held.dtype == merge.dtype
-                    && *held.shape == *merge.shape =>
-            {
-                Ok(())
-            }
-            (Some(merge), held) => Err(stream.wrong_merge(&shared.name, &merge.node, held)),
-            (None, _) => Ok(()),
-        };
-        let request = Request {
-            uses: &shared.uses,
-            unwritten: &|at| RuntimeError::Uninitialised {
-                routine: Arc::clone(&shared.name),
-                node: Arc::clone(&shared.layout.arrays[at].name),
-            },
-            merges: shared
-                .layout
-                .merge
-                .is_some()
-                .then_some(&check as &dyn Fn(Option<&Node>) -> Result<(), RuntimeError>),
-            sets_merge: None,
-        };
-        stream.submit(request, |waits, merge| {
-            let work = Work::Launch {
-                routine: Arc::clone(&self.shared),
-                statics,
-                merge,
-            };
-            (work, waits)
+        let stream = self.shared.context.stream();
+        stream.submit(&Launching {
+            routine: &self.shared,
+            statics,
         })
     }
 
@@ -162,6 +133,69 @@ impl Routine {
     }
 }
 
+/// A routine on its way into its stream.
+struct Launching<'a> {
+    routine: &'a Arc<RoutineShared>,
+    statics: Statics,
+}
+
+impl Work for Launching<'_> {
+    fn name(&self) -> &str {
+        &self.routine.name
+    }
+
+    fn label(&self) -> String {
+        self.routine.name.to_string()
+    }
+
+    fn kind(&self) -> SpanKind {
+        SpanKind::Launch
+    }
+
+    fn perform(&self, merge: Option<&Node>) -> Result<(), DeviceError> {
+        self.routine.launch(&self.statics, merge)
+    }
+}
+
+impl Submission for Launching<'_> {
+    fn uses(&self) -> &[(Entry, Use)] {
+        &self.routine.uses
+    }
+
+    fn unwritten(&self, at: usize) -> RuntimeError {
+        RuntimeError::Uninitialised {
+            routine: Arc::clone(&self.routine.name),
+            node: Arc::clone(&self.routine.layout.arrays[at].info.name),
+        }
+    }
+
+    fn merges(&self) -> bool {
+        self.routine.layout.merge.is_some()
+    }
+
+    fn check_merge(&self, held: Option<&Node>) -> Result<(), RuntimeError> {
+        let routine = &*self.routine;
+        match (&routine.layout.merge, held) {
+            (None, _) => Ok(()),
+            (Some(merge), Some(held)) if held.name == merge.node && held.is_like(&merge.info) => {
+                Ok(())
+            }
+            (Some(merge), held) => {
+                let stream = routine.context.stream();
+                Err(stream.wrong_merge(&routine.name, &merge.node, held))
+            }
+        }
+    }
+
+    fn owned(&self, merge: Option<&Arc<Node>>) -> Owned {
+        Owned::Launch {
+            routine: Arc::clone(self.routine),
+            statics: self.statics.clone(),
+            merge: merge.map(Arc::clone),
+        }
+    }
+}
+
 impl RoutineShared {
     /// Runs the kernel; called by the routine's stream alone, when nothing conflicts any more.
     pub(crate) fn launch(&self, statics: &[i64], merge: Option<&Node>) -> Result<(), DeviceError> {
@@ -170,7 +204,7 @@ impl RoutineShared {
         }
         let call = Call {
             statics,
-            merge: merge.map(|node| (&node.buffer.pool.slab, node.offset)),
+            merge: merge.map(|node| (node.slab(), node.offset)),
         };
         // SAFETY: the ledger ordered this task behind all that conflicts, and what comes later waits for
         // it; scratch memory is this routine's alone, whose stream runs one task at a time.

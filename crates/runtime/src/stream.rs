@@ -3,9 +3,9 @@
 use crate::context::Context;
 use crate::device::{Device, DeviceShared};
 use crate::error::RuntimeError;
-use crate::ledger::{Entry, Ledger, Use, Waits};
+use crate::ledger::{Ledger, Use, Waits};
 use crate::node::Node;
-use crate::task::{StreamTask, Work};
+use crate::task::{StreamTask, Submission, Waiting, carry_out};
 use crate::trace::{SpanKind, Trace, host_track};
 use loopwright_threads::{Event, InlineQueue, TaskQueue};
 use std::fmt;
@@ -77,18 +77,6 @@ pub(crate) struct StreamShared {
 #[derive(Clone)]
 pub struct Stream {
     pub(crate) shared: Arc<StreamShared>,
-}
-
-/// What a task uses, and what it does with the merge buffer.
-pub(crate) struct Request<'a> {
-    /// Memory.
-    pub(crate) uses: &'a [(Entry, Use)],
-    /// The error for reading memory that nothing wrote, by its place in `uses`.
-    pub(crate) unwritten: &'a dyn Fn(usize) -> RuntimeError,
-    /// Checks what the merge buffer holds, for work that reads it.
-    pub(crate) merges: Option<&'a dyn Fn(Option<&Node>) -> Result<(), RuntimeError>>,
-    /// What the merge buffer holds from then on.
-    pub(crate) sets_merge: Option<Arc<Node>>,
 }
 
 impl Stream {
@@ -198,69 +186,49 @@ impl Stream {
     /// [`RuntimeError::Stream`] where this stream has failed. Where the other one fails, this one
     /// fails when it gets there.
     pub fn wait_for(&self, event: &Event) -> Result<(), RuntimeError> {
-        let event = event.clone();
-        let request = Request {
-            uses: &[],
-            unwritten: &|_| unreachable!("nothing is used"),
-            merges: None,
-            sets_merge: None,
-        };
-        self.submit(request, |mut waits, _| {
-            waits.push(event);
-            (Work::Nothing, waits)
-        })
+        self.submit(&Waiting { event })
     }
 
-    /// Puts work behind everything scheduled so far. `make` gets the points of other streams that it
-    /// must wait for, and what the merge buffer holds if the work reads it.
-    pub(crate) fn submit(
-        &self,
-        request: Request<'_>,
-        make: impl FnOnce(Waits, Option<Arc<Node>>) -> (Work, Waits),
-    ) -> Result<(), RuntimeError> {
+    /// Puts work behind everything scheduled so far.
+    pub(crate) fn submit(&self, submission: &impl Submission) -> Result<(), RuntimeError> {
         let from = self.trace().map(|trace| (trace, Instant::now()));
-        let label = match &self.shared.inline {
-            Some(inline) => self.submit_inline(inline, &request, make)?,
-            None => self.submit_to_worker(&request, make)?,
-        };
-        if let (Some((trace, from)), Some(label)) = (from, label) {
-            let name = format!("{label} on {}", self.shared.name);
+        match &self.shared.inline {
+            Some(inline) => self.submit_inline(inline, submission)?,
+            None => self.submit_to_worker(submission)?,
+        }
+        if let Some((trace, from)) = from {
+            let name = format!("{} on {}", submission.label(), self.shared.name);
             trace.record(&host_track(), SpanKind::Enqueue, name, from);
         }
         Ok(())
     }
 
-    /// Gives the work's name, if there is a trace.
     fn submit_inline(
         &self,
         inline: &Mutex<InlineQueue>,
-        request: &Request<'_>,
-        make: impl FnOnce(Waits, Option<Arc<Node>>) -> (Work, Waits),
-    ) -> Result<Option<String>, RuntimeError> {
+        submission: &impl Submission,
+    ) -> Result<(), RuntimeError> {
+        let mut waits = Waits::new();
         // Held while the task runs, so that another thread's comes after it.
         let mut queue = crate::lock(inline);
         queue.check()?;
         let mut board = crate::lock(&self.shared.device.runtime.board);
-        let next = queue.pushed() + 1;
-        let (waits, merge) = board.prepare(self.shared.lane, request, next)?;
+        let merge = board.prepare(self.shared.lane, submission, &mut waits)?;
         // Entered before it runs: what others schedule meanwhile waits for it.
-        let merged = board.enter(self.shared.lane, request, merge.as_ref(), next);
+        let next = queue.pushed() + 1;
+        let merged = board.enter(self.shared.lane, submission, merge.as_ref(), next);
         drop(board);
         drop(merged);
-        let (work, waits) = make(waits, merge);
-        let task = self.task(work, waits);
-        let label = task.label();
-        queue.push(task)?;
-        Ok(label)
+        let traced = self.trace().map(|trace| (&**trace, &self.shared.name));
+        Ok(queue.run(
+            || submission.name().to_owned(),
+            || carry_out(&waits, traced, submission, merge.as_deref()),
+        )?)
     }
 
-    /// Gives the work's name, if there is a trace.
-    fn submit_to_worker(
-        &self,
-        request: &Request<'_>,
-        make: impl FnOnce(Waits, Option<Arc<Node>>) -> (Work, Waits),
-    ) -> Result<Option<String>, RuntimeError> {
+    fn submit_to_worker(&self, submission: &impl Submission) -> Result<(), RuntimeError> {
         let shared = &self.shared;
+        let mut waits = Waits::new();
         loop {
             let mut board = crate::lock(&shared.device.runtime.board);
             let lane = board.lane(shared.lane);
@@ -274,26 +242,21 @@ impl Stream {
                 space.wait()?;
                 continue;
             }
-            let (waits, merge) = board.prepare(shared.lane, request, next)?;
-            let (work, waits) = make(waits, merge.clone());
-            let task = self.task(work, waits);
-            let label = task.label();
+            let merge = board.prepare(shared.lane, submission, &mut waits)?;
+            let task = StreamTask {
+                work: submission.owned(merge.as_ref()),
+                waits,
+                trace: self
+                    .trace()
+                    .map(|trace| (Arc::clone(trace), Arc::clone(&shared.name))),
+            };
             // First the task, then the entries: it is refused where the stream has just failed, and
             // then nobody must wait for it. Nobody can look in between, since the board is locked.
             board.lane(shared.lane).worker_queue().push(task)?;
-            let merged = board.enter(shared.lane, request, merge.as_ref(), next);
+            let merged = board.enter(shared.lane, submission, merge.as_ref(), next);
             drop(board);
             drop(merged);
-            return Ok(label);
-        }
-    }
-
-    fn task(&self, work: Work, waits: Waits) -> StreamTask {
-        let trace = self.trace();
-        StreamTask {
-            work,
-            waits,
-            trace: trace.map(|trace| (Arc::clone(trace), Arc::clone(&self.shared.name))),
+            return Ok(());
         }
     }
 
@@ -322,37 +285,38 @@ impl Board {
             .expect("a stream's lane is there as long as the stream")
     }
 
-    /// What the next task of a lane, its `next`th, must wait for, and what it merges.
+    /// Finds what the next task of a lane must wait for, and gives what it merges.
     fn prepare(
         &mut self,
         lane: usize,
-        request: &Request<'_>,
-        next: u64,
-    ) -> Result<(Waits, Option<Arc<Node>>), RuntimeError> {
+        submission: &impl Submission,
+        waits: &mut Waits,
+    ) -> Result<Option<Arc<Node>>, RuntimeError> {
         let Board { ledger, lanes } = self;
         let lane = lanes[lane].as_mut().expect("the lane is in use");
-        let merge = match request.merges {
-            Some(check) => {
-                check(lane.merge.as_deref())?;
+        let merge = match submission.merges() {
+            true => {
+                submission.check_merge(lane.merge.as_deref())?;
                 lane.merge.clone()
             }
-            None => None,
+            false => None,
         };
-        for (at, (entry, usage)) in request.uses.iter().enumerate() {
+        let uses = submission.uses();
+        for (at, (entry, usage)) in uses.iter().enumerate() {
             if usage.reads() && !ledger.is_written(*entry) {
-                return Err((request.unwritten)(at));
+                return Err(submission.unwritten(at));
             }
         }
-        let mut waits = Waits::new();
-        lane.now.move_to(next);
-        for (entry, usage) in request.uses {
-            ledger.waits(*entry, *usage, &lane.now, &mut waits);
+        for (entry, usage) in uses {
+            ledger.waits(*entry, *usage, &lane.now, waits);
         }
         if let Some(merge) = &merge {
-            ledger.waits(merge.buffer.entry, Use::Read, &lane.now, &mut waits);
+            ledger.waits(merge.entry(), Use::Read, &lane.now, waits);
         }
-        lane.now.move_to(next - 1);
-        Ok((waits, merge))
+        if let Some(event) = submission.event() {
+            waits.push(event.clone());
+        }
+        Ok(merge)
     }
 
     /// Enters the `next`th task of a lane. Gives back what the merge buffer held, if that changed: it
@@ -361,20 +325,20 @@ impl Board {
     fn enter(
         &mut self,
         lane: usize,
-        request: &Request<'_>,
+        submission: &impl Submission,
         merge: Option<&Arc<Node>>,
         next: u64,
     ) -> Option<Arc<Node>> {
         let Board { ledger, lanes } = self;
         let lane = lanes[lane].as_mut().expect("the lane is in use");
         lane.now.move_to(next);
-        for (entry, usage) in request.uses {
+        for (entry, usage) in submission.uses() {
             ledger.enter(*entry, *usage, &lane.now);
         }
         if let Some(merge) = merge {
-            ledger.enter(merge.buffer.entry, Use::Read, &lane.now);
+            ledger.enter(merge.entry(), Use::Read, &lane.now);
         }
-        let node = request.sets_merge.as_ref()?;
+        let node = submission.sets_merge()?;
         lane.merge.replace(Arc::clone(node))
     }
 }

@@ -1,13 +1,14 @@
 //! What streams run.
 
-use crate::ledger::Waits;
+use crate::error::RuntimeError;
+use crate::ledger::{Entry, Use, Waits};
 use crate::node::Node;
 use crate::plain::DeviceError;
 use crate::routine::RoutineShared;
 use crate::trace::{SpanKind, Trace};
 use crate::transfer::DownloadSlot;
 use loopwright_graph::Array;
-use loopwright_threads::Task;
+use loopwright_threads::{Event, Task};
 use smallvec::SmallVec;
 use std::error::Error;
 use std::sync::Arc;
@@ -16,16 +17,59 @@ use std::time::Instant;
 /// Values of static symbols, captured when work is scheduled.
 pub(crate) type Statics = SmallVec<[i64; 4]>;
 
-/// A piece of work in a stream's queue.
-pub(crate) struct StreamTask {
-    pub(crate) work: Work,
-    /// Points of other streams that come first.
-    pub(crate) waits: Waits,
-    /// The trace, if there is one, and the stream's track in it.
-    pub(crate) trace: Option<(Arc<Trace>, Arc<str>)>,
+/// Something that a stream does.
+pub(crate) trait Work {
+    /// What errors call it.
+    fn name(&self) -> &str;
+
+    /// What traces call it.
+    fn label(&self) -> String;
+
+    /// What traces say it is about.
+    fn kind(&self) -> SpanKind;
+
+    /// Does it, when everything that it depends on is done; `merge` is what the merge buffer holds, if it
+    /// reads that.
+    fn perform(&self, merge: Option<&Node>) -> Result<(), DeviceError>;
 }
 
-pub(crate) enum Work {
+/// Work on its way into a stream. With a worker it becomes [`Owned`]; inline it is done as it stands, which
+/// spares the counting of references.
+pub(crate) trait Submission: Work {
+    /// Memory that it uses.
+    fn uses(&self) -> &[(Entry, Use)];
+
+    /// The error for reading memory that nothing wrote, by its place in `uses`.
+    fn unwritten(&self, at: usize) -> RuntimeError;
+
+    /// Whether it reads the merge buffer.
+    fn merges(&self) -> bool {
+        false
+    }
+
+    /// Refuses what the merge buffer holds if it is not what this merges.
+    fn check_merge(&self, held: Option<&Node>) -> Result<(), RuntimeError> {
+        let _ = held;
+        Ok(())
+    }
+
+    /// What the merge buffer holds from then on.
+    fn sets_merge(&self) -> Option<&Arc<Node>> {
+        None
+    }
+
+    /// A point to wait for, whatever it uses.
+    fn event(&self) -> Option<&Event> {
+        None
+    }
+
+    /// The same with its own references.
+    fn owned(&self, merge: Option<&Arc<Node>>) -> Owned;
+}
+
+/// Work that is kept until its turn comes.
+#[derive(Clone)]
+pub(crate) enum Owned {
     /// Only the waiting.
     Nothing,
     /// A kernel.
@@ -47,82 +91,100 @@ pub(crate) enum Work {
     Copy { from: Arc<Node>, to: Arc<Node> },
 }
 
-impl StreamTask {
-    /// What it is called in a trace, if there is one.
-    pub(crate) fn label(&self) -> Option<String> {
-        self.trace.as_ref().map(|_| self.in_words())
-    }
-
-    fn in_words(&self) -> String {
-        match &self.work {
-            Work::Nothing => "wait".to_owned(),
-            Work::Launch { routine, .. } => routine.name.to_string(),
-            Work::Upload { to, .. } => format!("{} from host", to.name),
-            Work::Zero { node } => format!("{} to zero", node.name),
-            Work::Download { from, .. } => format!("{} to host", from.name),
-            Work::Copy { from, .. } => format!("{} from device", from.name),
+impl Work for Owned {
+    fn name(&self) -> &str {
+        match self {
+            Owned::Nothing => "wait",
+            Owned::Launch { routine, .. } => &routine.name,
+            Owned::Upload { to: node, .. }
+            | Owned::Zero { node }
+            | Owned::Download { from: node, .. }
+            | Owned::Copy { to: node, .. } => &node.name,
         }
     }
 
-    fn work(&mut self) -> Result<(), DeviceError> {
-        // SAFETY, of all unsafe calls here: the ledger holds every use of memory by a task, a stream
-        // runs its tasks one at a time, and `run` has waited for all tasks of other streams that
-        // conflict with this one; those that come later wait for it. A node lies within its slab. The
-        // host has no other way to the memory: what it lends stays lent, and what it reads is copied.
-        match &mut self.work {
-            Work::Nothing => Ok(()),
-            Work::Launch {
+    fn label(&self) -> String {
+        match self {
+            Owned::Nothing => "wait".to_owned(),
+            Owned::Launch { routine, .. } => routine.name.to_string(),
+            Owned::Upload { to, .. } => format!("{} from host", to.name),
+            Owned::Zero { node } => format!("{} to zero", node.name),
+            Owned::Download { from, .. } => format!("{} to host", from.name),
+            Owned::Copy { from, .. } => format!("{} from device", from.name),
+        }
+    }
+
+    fn kind(&self) -> SpanKind {
+        match self {
+            Owned::Nothing => SpanKind::Wait,
+            Owned::Launch { .. } => SpanKind::Launch,
+            Owned::Upload { .. }
+            | Owned::Zero { .. }
+            | Owned::Download { .. }
+            | Owned::Copy { .. } => SpanKind::Copy,
+        }
+    }
+
+    // Of all unsafe calls here: the ledger holds every use of memory by a task, a stream runs its tasks one
+    // at a time, and `carry_out` has waited for all tasks of other streams that conflict with this one;
+    // those that come later wait for it. A node lies within its slab. The host has no other way to the
+    // memory: what it lends stays lent, and what it reads is copied.
+    fn perform(&self, _merge: Option<&Node>) -> Result<(), DeviceError> {
+        let about = |what: &'static str| {
+            move |error: DeviceError| DeviceError::Other(format!("{what}: {error}"))
+        };
+        match self {
+            Owned::Nothing => Ok(()),
+            Owned::Launch {
                 routine,
                 statics,
                 merge,
             } => routine.launch(statics, merge.as_deref()),
-            Work::Upload { to, from } => {
-                let slab = &to.buffer.pool.slab;
+            Owned::Upload { to, from } => {
+                let slab = to.slab();
                 // SAFETY: see above.
-                unsafe { slab.write(to.offset, from.bytes()) }
+                unsafe { slab.write(to.offset, from.bytes()) }.map_err(about("copy from the host"))
             }
-            Work::Zero { node } => {
-                // Few arrays are set to zero, so the zeros need not be clever.
-                let zeros = [0; 4096];
-                let slab = &node.buffer.pool.slab;
-                for start in (0..node.bytes).step_by(zeros.len()) {
-                    let bytes = zeros.len().min(node.bytes - start);
+            Owned::Zero { node } => zero(node).map_err(about("setting it to zero")),
+            Owned::Download { from, to } => to
+                .fill(|bytes| {
+                    let slab = from.slab();
                     // SAFETY: see above.
-                    unsafe { slab.write(node.offset + start, &zeros[..bytes])? };
-                }
-                Ok(())
-            }
-            Work::Download { from, to } => to.fill(|bytes| {
-                let slab = &from.buffer.pool.slab;
-                // SAFETY: see above.
-                unsafe { slab.read(from.offset, bytes) }
-            }),
-            Work::Copy { from, to } => copy(from, to),
+                    unsafe { slab.read(from.offset, bytes) }
+                })
+                .map_err(about("copy to the host")),
+            Owned::Copy { from, to } => copy(from, to).map_err(about("copy between devices")),
         }
     }
+}
+
+fn zero(node: &Node) -> Result<(), DeviceError> {
+    let zeros = [0; 4096];
+    let slab = node.slab();
+    for start in (0..node.bytes).step_by(zeros.len()) {
+        let bytes = zeros.len().min(node.bytes - start);
+        // SAFETY: a node lies within its slab; nobody else uses it now, since the ledger ordered this
+        // task's uses.
+        unsafe { slab.write(node.offset + start, &zeros[..bytes])? };
+    }
+    Ok(())
 }
 
 /// Copies a node to another one of the same size.
 fn copy(from: &Node, to: &Node) -> Result<(), DeviceError> {
     /// How much of what the host cannot address passes through it at a time.
     const STAGE: usize = 1 << 20;
-    let (source, target) = (&from.buffer.pool.slab, &to.buffer.pool.slab);
-    let direct = source.address().filter(|_| !from.overlaps(to));
-    if let Some(address) = direct {
+    let (source, target) = (from.slab(), to.slab());
+    let overlap = from.overlaps(to);
+    if let Some(address) = source.address().filter(|_| !overlap) {
         // SAFETY: a node lies within its slab, which its buffer keeps; nobody writes it now, since the
         // ledger ordered this task's uses.
         let bytes = unsafe { std::slice::from_raw_parts(address.add(from.offset), from.bytes) };
         // SAFETY: as above, and nobody else uses the target.
         return unsafe { target.write(to.offset, bytes) };
     }
-    let mut stage = vec![
-        0;
-        if from.overlaps(to) {
-            from.bytes
-        } else {
-            STAGE.min(from.bytes)
-        }
-    ];
+    let stage = if overlap { from.bytes } else { STAGE };
+    let mut stage = vec![0; stage.min(from.bytes)];
     for start in (0..from.bytes).step_by(stage.len().max(1)) {
         let bytes = stage.len().min(from.bytes - start);
         // SAFETY: as above.
@@ -134,45 +196,89 @@ fn copy(from: &Node, to: &Node) -> Result<(), DeviceError> {
     Ok(())
 }
 
+/// Waits, then does something, both as spans where there is a trace.
+pub(crate) fn carry_out(
+    waits: &Waits,
+    trace: Option<(&Trace, &Arc<str>)>,
+    work: &impl Work,
+    merge: Option<&Node>,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    for wait in waits {
+        let from = trace.map(|_| Instant::now());
+        wait.wait().map_err(|error| {
+            format!("it needs what stream `{}` was to do: {error}", wait.queue())
+        })?;
+        if let (Some((trace, track)), Some(from)) = (trace, from) {
+            let name = format!("wait for {}", wait.queue());
+            trace.record(track, SpanKind::Wait, name, from);
+        }
+    }
+    let Some((trace, track)) = trace else {
+        return Ok(work.perform(merge)?);
+    };
+    let from = Instant::now();
+    let done = work.perform(merge);
+    trace.record(track, work.kind(), work.label(), from);
+    Ok(done?)
+}
+
+/// A piece of work in a stream's queue.
+pub(crate) struct StreamTask {
+    pub(crate) work: Owned,
+    /// Points of other streams that come first.
+    pub(crate) waits: Waits,
+    /// The trace, if there is one, and the stream's track in it.
+    pub(crate) trace: Option<(Arc<Trace>, Arc<str>)>,
+}
+
 impl Task for StreamTask {
     fn name(&self) -> &str {
-        match &self.work {
-            Work::Nothing => "wait",
-            Work::Launch { routine, .. } => &routine.name,
-            Work::Upload { to: node, .. }
-            | Work::Zero { node }
-            | Work::Download { from: node, .. }
-            | Work::Copy { to: node, .. } => &node.name,
-        }
+        self.work.name()
     }
 
     fn run(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
-        for wait in &self.waits {
-            let from = self.trace.as_ref().map(|_| Instant::now());
-            wait.wait().map_err(|error| {
-                format!("it needs what stream `{}` was to do: {error}", wait.queue())
-            })?;
-            if let (Some((trace, track)), Some(from)) = (&self.trace, from) {
-                let name = format!("wait for {}", wait.queue());
-                trace.record(track, SpanKind::Wait, name, from);
-            }
-        }
-        let from = self.trace.as_ref().map(|_| Instant::now());
-        let done = self.work();
-        if let (Some((trace, track)), Some(from)) = (&self.trace, from) {
-            let kind = match &self.work {
-                Work::Nothing => SpanKind::Wait,
-                Work::Launch { .. } => SpanKind::Launch,
-                _ => SpanKind::Copy,
-            };
-            trace.record(track, kind, self.in_words(), from);
-        }
-        done.map_err(|error| match &self.work {
-            Work::Nothing | Work::Launch { .. } => error.into(),
-            Work::Upload { .. } => format!("copy from the host: {error}").into(),
-            Work::Zero { .. } => format!("setting it to zero: {error}").into(),
-            Work::Download { .. } => format!("copy to the host: {error}").into(),
-            Work::Copy { .. } => format!("copy between devices: {error}").into(),
-        })
+        let trace = self.trace.as_ref().map(|(trace, track)| (&**trace, track));
+        carry_out(&self.waits, trace, &self.work, None)
+    }
+}
+
+/// A wait for a point of another stream.
+pub(crate) struct Waiting<'a> {
+    pub(crate) event: &'a Event,
+}
+
+impl Work for Waiting<'_> {
+    fn name(&self) -> &str {
+        "wait"
+    }
+
+    fn label(&self) -> String {
+        "wait".to_owned()
+    }
+
+    fn kind(&self) -> SpanKind {
+        SpanKind::Wait
+    }
+
+    fn perform(&self, _merge: Option<&Node>) -> Result<(), DeviceError> {
+        Ok(())
+    }
+}
+
+impl Submission for Waiting<'_> {
+    fn uses(&self) -> &[(Entry, Use)] {
+        &[]
+    }
+
+    fn unwritten(&self, _at: usize) -> RuntimeError {
+        unreachable!("a wait uses no memory")
+    }
+
+    fn event(&self) -> Option<&Event> {
+        Some(self.event)
+    }
+
+    fn owned(&self, _merge: Option<&Arc<Node>>) -> Owned {
+        Owned::Nothing
     }
 }

@@ -2,15 +2,17 @@
 
 use crate::context::Context;
 use crate::error::{RuntimeError, describe};
-use crate::ledger::Use;
+use crate::ledger::{Entry, Use};
 use crate::memory::Pool;
-use crate::node::{Buffer, Node};
+use crate::node::{ArrayInfo, Node};
 use crate::plain::DeviceError;
-use crate::stream::{Request, Stream};
-use crate::task::Work;
+use crate::stream::Stream;
+use crate::task::{Owned, Submission, Work};
+use crate::trace::SpanKind;
 use loopwright_backend::Element;
 use loopwright_graph::Array;
 use loopwright_threads::Event;
+use smallvec::SmallVec;
 use std::sync::{Arc, Mutex};
 
 /// How a value gets from one stream to where another merges it.
@@ -74,19 +76,18 @@ impl Context {
             return Ok(false);
         };
         let array = array.into();
-        if array.dtype() != node.dtype || array.shape() != &*node.shape {
+        if array.dtype() != node.dtype || *array.shape() != *node.shape {
             return Err(RuntimeError::Values {
                 node: name.to_owned(),
                 expected: node.describe(),
                 got: describe(array.dtype(), array.shape()),
             });
         }
-        let usage = covering(node);
-        let work = Work::Upload {
+        let work = Owned::Upload {
             to: Arc::clone(node),
             from: array,
         };
-        self.move_memory(&[(node, usage)], None, work)?;
+        self.move_memory(&[(node, Use::Overwrite)], None, work)?;
         Ok(true)
     }
 
@@ -121,10 +122,10 @@ impl Context {
         let Some(node) = self.find(name) else {
             return Ok(false);
         };
-        let work = Work::Zero {
+        let work = Owned::Zero {
             node: Arc::clone(node),
         };
-        self.move_memory(&[(node, covering(node))], None, work)?;
+        self.move_memory(&[(node, Use::Overwrite)], None, work)?;
         Ok(true)
     }
 
@@ -145,7 +146,7 @@ impl Context {
                 reason: error.to_string(),
             })?;
         let slot = Arc::new(DownloadSlot(Mutex::new(Some(array))));
-        let work = Work::Download {
+        let work = Owned::Download {
             from: Arc::clone(node),
             to: Arc::clone(&slot),
         };
@@ -181,18 +182,18 @@ impl Context {
         if to.is_same_place(from) {
             return Ok(false);
         }
-        if to.dtype != from.dtype || to.shape != from.shape {
+        if !to.is_like(from) {
             return Err(RuntimeError::Values {
                 node: name.to_owned(),
                 expected: to.describe(),
                 got: from.describe(),
             });
         }
-        let work = Work::Copy {
+        let work = Owned::Copy {
             from: Arc::clone(from),
             to: Arc::clone(to),
         };
-        self.move_memory(&[(to, covering(to)), (from, Use::Read)], None, work)?;
+        self.move_memory(&[(to, Use::Overwrite), (from, Use::Read)], None, work)?;
         Ok(true)
     }
 
@@ -216,7 +217,7 @@ impl Context {
         match merge {
             Merge::Copy => {
                 let to = self.stream().merge_memory(from)?;
-                let work = Work::Copy {
+                let work = Owned::Copy {
                     from: Arc::clone(from),
                     to: Arc::clone(&to),
                 };
@@ -224,15 +225,15 @@ impl Context {
                 self.move_memory(&uses, Some(Arc::clone(&to)), work)?;
             }
             Merge::Streaming => {
-                let addressable = from.buffer.pool.slab.address().is_some();
-                if !(addressable && self.device().limits().host_memory) {
+                let addressable = from.slab().address().is_some();
+                if !(addressable && self.stream().shared.device.limits.host_memory) {
                     return Err(RuntimeError::NotStreamable {
                         device: Arc::clone(&self.stream().shared.device.name),
                         node: name.to_owned(),
                         source_device: Arc::clone(&source.stream().shared.device.name),
                     });
                 }
-                self.move_memory(&[(from, Use::Read)], Some(Arc::clone(from)), Work::Nothing)?;
+                self.move_memory(&[(from, Use::Read)], Some(Arc::clone(from)), Owned::Nothing)?;
             }
         }
         Ok(true)
@@ -249,10 +250,8 @@ impl Context {
     }
 
     fn is_written(&self, node: &Node) -> bool {
-        let runtime = node.buffer.runtime();
-        crate::lock(&runtime.board)
-            .ledger
-            .is_written(node.buffer.entry)
+        let runtime = &node.pool().runtime;
+        crate::lock(&runtime.board).ledger.is_written(node.entry())
     }
 
     /// Schedules work that uses these nodes.
@@ -260,28 +259,64 @@ impl Context {
         &self,
         uses: &[(&Arc<Node>, Use)],
         sets_merge: Option<Arc<Node>>,
-        work: Work,
+        work: Owned,
     ) -> Result<(), RuntimeError> {
-        let entries: smallvec::SmallVec<[_; 2]> = uses
-            .iter()
-            .map(|(node, usage)| (node.buffer.entry, *usage))
-            .collect();
-        let request = Request {
-            uses: &entries,
-            unwritten: &|at| RuntimeError::NothingToCopy {
-                node: Arc::clone(&uses[at].0.name),
-            },
-            merges: None,
+        self.stream().submit(&Moving {
+            uses: uses
+                .iter()
+                .map(|(node, usage)| (node.entry(), *usage))
+                .collect(),
+            nodes: uses,
             sets_merge,
-        };
-        self.stream().submit(request, |waits, _| (work, waits))
+            work,
+        })
     }
 }
 
-/// How a copy that covers a node uses its buffer, which is larger if the node is a slice.
-fn covering(_node: &Node) -> Use {
-    // Nothing that was there is read: a slice that is written leaves the rest as it was.
-    Use::Overwrite
+/// A transfer on its way into a stream.
+struct Moving<'a> {
+    nodes: &'a [(&'a Arc<Node>, Use)],
+    uses: SmallVec<[(Entry, Use); 2]>,
+    sets_merge: Option<Arc<Node>>,
+    work: Owned,
+}
+
+impl Work for Moving<'_> {
+    fn name(&self) -> &str {
+        self.work.name()
+    }
+
+    fn label(&self) -> String {
+        self.work.label()
+    }
+
+    fn kind(&self) -> SpanKind {
+        self.work.kind()
+    }
+
+    fn perform(&self, merge: Option<&Node>) -> Result<(), DeviceError> {
+        self.work.perform(merge)
+    }
+}
+
+impl Submission for Moving<'_> {
+    fn uses(&self) -> &[(Entry, Use)] {
+        &self.uses
+    }
+
+    fn unwritten(&self, at: usize) -> RuntimeError {
+        RuntimeError::NothingToCopy {
+            node: Arc::clone(&self.nodes[at].0.name),
+        }
+    }
+
+    fn sets_merge(&self) -> Option<&Arc<Node>> {
+        self.sets_merge.as_ref()
+    }
+
+    fn owned(&self, _merge: Option<&Arc<Node>>) -> Owned {
+        self.work.clone()
+    }
 }
 
 impl Stream {
@@ -312,8 +347,8 @@ impl Stream {
     fn merge_memory(&self, of: &Node) -> Result<Arc<Node>, RuntimeError> {
         let device = &self.shared.device;
         let known = self.with_lane(|lane| lane.merge_memory.clone());
-        let buffer = match known {
-            Some(known) if known.bytes >= of.bytes => Arc::clone(&known.buffer),
+        let memory = match known {
+            Some(known) if known.bytes >= of.bytes => known,
             _ => {
                 if of.bytes > device.options.pool_cap {
                     return Err(RuntimeError::OverCap {
@@ -324,27 +359,22 @@ impl Stream {
                 }
                 let pool = Pool::new(device, of.bytes, "a merge buffer")?;
                 let entry = crate::lock(&device.runtime.board).ledger.open();
-                let buffer = Buffer::new(entry, pool, &device.runtime);
-                let memory = Arc::new(copy_of(of, &buffer));
+                let info = Arc::clone(&of.info);
+                let memory = Arc::new(Node::new(info, pool, 0, entry, "merge buffer".into()));
+                let new = Arc::clone(&memory);
                 // The old one goes when the last work that uses it is done.
-                let old = self.with_lane(|lane| lane.merge_memory.replace(memory));
+                let old = self.with_lane(|lane| lane.merge_memory.replace(new));
                 drop(old);
-                buffer
+                memory
             }
         };
-        Ok(Arc::new(copy_of(of, &buffer)))
-    }
-}
-
-/// A node in a merge buffer.
-fn copy_of(node: &Node, buffer: &Arc<Buffer>) -> Node {
-    Node {
-        name: Arc::clone(&node.name),
-        dtype: node.dtype,
-        shape: Arc::clone(&node.shape),
-        bytes: node.bytes,
-        offset: 0,
-        buffer: Arc::clone(buffer),
-        origin: "merge buffer".into(),
+        let info = ArrayInfo {
+            name: Arc::clone(&of.name),
+            dtype: of.dtype,
+            shape: of.shape.clone(),
+            bytes: of.bytes,
+        };
+        let origin = Arc::clone(&memory.origin);
+        Ok(Arc::new(Node::part(info, &memory, 0, origin)))
     }
 }

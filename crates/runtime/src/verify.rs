@@ -74,12 +74,12 @@ impl RoutineShared {
         let look = |argument: &ArgumentLayout| match argument {
             ArgumentLayout::Array(at) => {
                 let array = &self.layout.arrays[*at];
-                let node = self.context.find(&array.name);
+                let node = self.context.find(&array.info.name);
                 let node = node.expect("a routine's context has its arrays");
-                read(&node.buffer.pool.slab, node.offset, node.bytes)
+                read(node.slab(), node.offset, node.bytes)
             }
             ArgumentLayout::Merge => match merge {
-                Some(node) => read(&node.buffer.pool.slab, node.offset, node.bytes),
+                Some(node) => read(node.slab(), node.offset, node.bytes),
                 None => Ok(Vec::new()),
             },
             ArgumentLayout::Constant(_)

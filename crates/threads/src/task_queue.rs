@@ -244,6 +244,33 @@ impl InlineQueue {
         self.check()
     }
 
+    /// Runs a task that is a borrowing closure; `name` is asked where it fails.
+    ///
+    /// # Errors
+    /// As [`push`](InlineQueue::push).
+    pub fn run(
+        &mut self,
+        name: impl FnOnce() -> String,
+        work: impl FnOnce() -> Result<(), Box<dyn Error + Send + Sync>>,
+    ) -> Result<(), ThreadsError> {
+        self.check()?;
+        self.pushed += 1;
+        let cause = match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(Cause::Error(error)),
+            Err(payload) => Some(Cause::Panic(message(payload))),
+        };
+        let failed = cause.is_some();
+        if let Some(cause) = cause {
+            self.progress.fail(failure(&self.progress, name(), cause));
+        }
+        self.progress.end_one();
+        match failed {
+            true => self.check(),
+            false => Ok(()),
+        }
+    }
+
     /// The point behind everything pushed so far, and that `push` returned from.
     pub fn record(&self) -> Event {
         Event::new(Arc::clone(&self.progress), self.pushed)

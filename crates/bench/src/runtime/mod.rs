@@ -2,9 +2,10 @@
 //!
 //! The peers of this suite are libraries in the same process. A sample is a row of many operations, and
 //! the sides take turns sample by sample. One file measures one layer: [`task_queue`] and [`parallel_loop`]
-//! what threads cost by themselves. What stands on them is measured in files beside them.
+//! what threads cost by themselves, [`routine`] what stands on them.
 
 mod parallel_loop;
+mod routine;
 mod task_queue;
 
 use crate::peer::PeerError;
@@ -131,6 +132,7 @@ pub fn runtime_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, Be
     let mut rows = Vec::new();
     rows.extend(task_queue::rows(&plan)?);
     rows.extend(parallel_loop::rows(&plan)?);
+    rows.extend(routine::rows(&options.device, &plan)?);
     Ok(Report::new(rows))
 }
 
@@ -151,9 +153,9 @@ mod tests {
     }
 
     #[test]
-    fn every_row_runs_and_has_its_peer() {
+    fn every_row_runs_and_has_a_bar() {
         let options = Options {
-            device: String::new(),
+            device: "interp".to_owned(),
             against: Vec::new(),
             only: None,
             samples: 3,
@@ -163,8 +165,8 @@ mod tests {
         assert!(!report.rows.is_empty());
         for row in &report.rows {
             assert!(row.ours > 0.0, "{row:?}");
-            assert_eq!(row.peers.len(), 1, "{row:?}");
-            assert!(row.ratio.is_some() && row.goal.is_some(), "{row:?}");
+            assert_eq!(row.ratio.is_some(), row.peers.len() == 1, "{row:?}");
+            assert!(row.goal.is_some(), "{row:?}");
         }
     }
 }

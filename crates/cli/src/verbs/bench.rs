@@ -21,7 +21,7 @@ pub(crate) fn bench(
     })?;
     let chosen = device::choose(settings)?;
     let measured = Options {
-        device: chosen.name().to_owned(),
+        device: chosen.backend().name().to_owned(),
         against: options.against.clone(),
         only: options.only.clone(),
         samples: options.samples as usize,

@@ -32,13 +32,13 @@ pub(crate) fn check(
     let (bar, progress) = progress(options.seconds);
     let clock = Instant::now();
     let report = check_backend(
-        device.backend.clone(),
+        device.backend().clone(),
         &loopwright_conformance::CheckOptions {
             seconds: options.seconds,
             seed: options.seed,
             failure_dir: options.failures.clone(),
             progress: Some(progress),
-            fuzz_backend: quick(device.name()),
+            fuzz_backend: quick(device.backend().name()),
             ..loopwright_conformance::CheckOptions::default()
         },
     );

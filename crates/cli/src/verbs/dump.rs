@@ -2,12 +2,11 @@
 
 use crate::arguments::{DumpOptions, Stage};
 use crate::failure::Failure;
-use crate::memory::Plan;
 use crate::program::Opened;
-use crate::table::Table;
 use crate::terminal::Terminal;
 use crate::units;
 use crate::verbs::dump_files::{Folder, file_name};
+use crate::verbs::dump_plan::plan_text;
 use loopwright::backend::{Program, Stages};
 use loopwright::graph::{Binding, Graph, GraphError, print};
 use loopwright::looptree::{
@@ -59,8 +58,12 @@ fn stage_text(stage: Stage, unoptimised: bool, opened: &Opened<'_>) -> Result<St
         Stage::Tree => tree_text(opened, &opened.stages()?)?,
         Stage::Kernel if unoptimised => loopwright::kernel::print(&opened.stages()?.lowered.module),
         Stage::Kernel => loopwright::kernel::print(&opened.stages()?.module),
-        Stage::Code => code_text(&*opened.compile(opened.stages()?)?),
-        Stage::Plan => plan_text(&opened.stages()?, &opened.binding()?)?,
+        Stage::Code => code_text(opened.compile()?.program()),
+        Stage::Plan => {
+            // Before anything is compiled, which does not need the sizes.
+            opened.sizes()?;
+            plan_text(opened, &opened.compile()?)?
+        }
     })
 }
 
@@ -194,39 +197,4 @@ fn storage(graph: &Graph, kept: &Allocation, binding: Option<&Binding>) -> Strin
         Storage::Private => format!(" -> private{}", held()),
         Storage::Scratch => format!(" -> scratch{}", held()),
     }
-}
-
-/// All memory that a run needs.
-pub(super) fn plan_text(stages: &Stages, binding: &Binding) -> Result<String, Failure> {
-    let plan = Plan::new(stages, binding)?;
-    let mut table = Table::right(&[4]);
-    table.row(["use", "name", "element", "shape", "bytes", ""]);
-    for buffer in &plan.buffers {
-        let bytes = buffer.bytes.to_string();
-        let note = match (buffer.copies, buffer.bytes) {
-            (1, 0..1024) => String::new(),
-            (1, bytes) => format!("({})", units::bytes(bytes)),
-            (copies, _) => format!("({copies} of these)"),
-        };
-        let shape = format!("{:?}", buffer.shape);
-        table.row([
-            buffer.role.name(),
-            &buffer.name,
-            &buffer.element,
-            &shape,
-            &bytes,
-            &note,
-        ]);
-    }
-    let mut text = String::new();
-    for line in table.lines(0) {
-        text += &format!("{line}\n");
-    }
-    text += &format!(
-        "peak: {} bytes ({}), and at most {} bytes on the stack of each thread\n",
-        plan.peak(),
-        units::bytes(plan.peak()),
-        plan.stack
-    );
-    Ok(text)
 }

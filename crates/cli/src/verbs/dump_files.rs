@@ -6,7 +6,8 @@ use crate::failure::Failure;
 use crate::files::write_text;
 use crate::program::Opened;
 use crate::terminal::Terminal;
-use crate::verbs::dump::{code_text, plan_text, tree_text};
+use crate::verbs::dump::{code_text, tree_text};
+use crate::verbs::dump_plan::plan_text;
 use loopwright::backend::Program;
 use loopwright::cc::{self, CcBackend};
 use loopwright::graph::{GraphError, print};
@@ -27,7 +28,7 @@ pub(super) fn file_name(stage: Stage, unoptimised: bool, device: &Chosen) -> Str
         Stage::Tree => "tree.txt".to_owned(),
         Stage::Kernel if unoptimised => UNOPTIMISED.to_owned(),
         Stage::Kernel => "kernel.txt".to_owned(),
-        Stage::Code => match device.name() {
+        Stage::Code => match device.backend().name() {
             cc::NAME => "code.c".to_owned(),
             _ => "code.txt".to_owned(),
         },
@@ -107,24 +108,22 @@ impl<'o> Folder<'o> {
         }
         let kernel = loopwright::kernel::print(&stages.module);
         self.write(&name(Stage::Kernel), &kernel, terminal)?;
-        match opened.binding() {
-            Ok(binding) => self.write(PLAN, &plan_text(&stages, &binding)?, terminal)?,
-            // The code is the same for all sizes, the memory is not.
-            Err(error @ GraphError::Unbound { .. }) => {
-                terminal.line(format!("no {PLAN}: {error}"))?;
-            }
-            Err(error) => return Err(error.into()),
-        }
-        match opened.compile(stages) {
-            Ok(program) => {
-                self.write(&name(Stage::Code), &code_text(&program), terminal)?;
-                self.write(COMPILER_LOG, &compiler_log(opened, &program), terminal)
-            }
+        let compiled = match opened.compile() {
+            Ok(compiled) => compiled,
             Err(failure) => {
                 let log = format!("{}{}\n", compiler_in_words(opened), failure.text());
                 self.write(COMPILER_LOG, &log, terminal)?;
-                Err(failure)
+                return Err(failure);
             }
+        };
+        let program = compiled.program();
+        self.write(&name(Stage::Code), &code_text(program), terminal)?;
+        self.write(COMPILER_LOG, &compiler_log(opened, program), terminal)?;
+        match opened.sizes() {
+            Ok(_) => self.write(PLAN, &plan_text(opened, &compiled)?, terminal),
+            // The code is the same for all sizes, the memory is not.
+            Err(error @ GraphError::Unbound { .. }) => terminal.line(format!("no {PLAN}: {error}")),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -206,7 +205,7 @@ fn compiler_log(opened: &Opened<'_>, program: &Program) -> String {
 /// The device, and the compiler it uses where it uses one.
 fn compiler_in_words(opened: &Opened<'_>) -> String {
     let device = opened.device.name();
-    let compiler = match device {
+    let compiler = match opened.device.backend().name() {
         cc::NAME => match CcBackend::from_env().compiler() {
             Ok(compiler) => format!(
                 "compiler: {}, {}\n",

@@ -8,4 +8,5 @@ pub(crate) mod devices;
 pub(crate) mod doctor;
 pub(crate) mod dump;
 mod dump_files;
+mod dump_plan;
 pub(crate) mod run;

@@ -3,20 +3,22 @@
 use crate::arguments::RunOptions;
 use crate::failure::Failure;
 use crate::files::{check_writable, read_array, write_array};
-use crate::memory::Plan;
+use crate::memory::check_fits;
 use crate::preview::{Summary, describe, preview};
-use crate::program::Opened;
+use crate::program::{Compiled, NO_CAP, Opened};
 use crate::random;
+use crate::stores::Stores;
 use crate::table::Table;
 use crate::terminal::Terminal;
 use crate::units;
-use loopwright::backend::Program;
 use loopwright::graph::{Array, Binding, Graph, NodeId, NodeOp};
+use loopwright::ops::DType;
+use loopwright::runtime::{LinkOptions, MERGE, Merge, Routine};
 use loopwright_config::Settings;
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub(crate) fn run(
@@ -27,66 +29,376 @@ pub(crate) fn run(
     let opened = Opened::new(&options.program, settings)?;
     let binding = opened.binding()?;
     check_names(&opened.graph, options)?;
-    for (_, path) in &options.outputs {
+    let outputs = options.outputs.iter().map(|(_, path)| path.as_path());
+    for path in outputs.chain(settings.trace()) {
         check_writable(path)?;
     }
-    let clock = Instant::now();
-    let stages = opened.stages()?;
-    let lowering = clock.elapsed();
-    Plan::new(&stages, &binding)?.check_fits()?;
-    let mut given = given(&opened.graph, &binding, options)?;
-    if !options.json {
-        introduce(options, &opened, &binding, &given, terminal)?;
-        terminal.flush()?;
-    }
-    let clock = Instant::now();
-    let program = opened.compile(stages)?;
-    let compile = lowering + clock.elapsed();
-    let from_cache = program.executable().from_cache();
-    if !options.json {
-        let cached = if from_cache { ", from the cache" } else { "" };
-        let text = format!("in {}{cached}", units::duration(compile));
-        terminal.line(format!("  {:9}  {text}", "compiled"))?;
-        terminal.flush()?;
-    }
-    let sizes = opened.given_sizes();
-    let (mut results, times) = execute(&program, &sizes, &mut given, options.repeat)?;
-    for (name, path) in &options.outputs {
-        if let Some(result) = results.iter_mut().find(|result| result.name == *name) {
-            write_array(path, &result.array)?;
-            result.file = Some(path.clone());
+    let run = Run {
+        options,
+        settings,
+        opened: &opened,
+        binding: &binding,
+    };
+    let done = run.perform(terminal);
+    // What led to a failure is what a trace of it shows.
+    let traced = run.write_trace();
+    let done = match (done, traced) {
+        (Ok(done), Ok(_)) => done,
+        (Ok(_), Err(failure)) => return Err(failure),
+        (Err(failure), traced) => {
+            if let Ok(Some(path)) = traced {
+                // Where stderr is gone there is nobody to tell.
+                let _ = writeln!(std::io::stderr(), "note: {}", trace_written(path));
+            }
+            return Err(failure);
         }
-    }
+    };
     if options.json {
-        let timing = Timing {
-            compile,
-            from_cache,
-            runs: &times,
-        };
-        let document = document(options, &opened, &binding, &given, &results, &timing);
-        terminal.json(&document)?;
+        terminal.json(&run.document(&done))?;
     } else {
-        conclude(&results, &times, terminal)?;
+        run.conclude(&done, terminal)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// An input or state with its values.
+fn trace_written(path: &Path) -> String {
+    format!(
+        "trace written to {}; open it at ui.perfetto.dev",
+        path.display()
+    )
+}
+
+/// A run, before anything is compiled.
+struct Run<'r> {
+    options: &'r RunOptions,
+    settings: &'r Settings,
+    opened: &'r Opened<'r>,
+    binding: &'r Binding,
+}
+
+/// What a run gave.
+struct Done {
+    given: Vec<Given>,
+    results: Vec<Produced>,
+    compile: Duration,
+    from_cache: bool,
+    /// How long each run took.
+    times: Vec<Duration>,
+    stores: Option<Stores>,
+}
+
+/// An input or state.
 struct Given {
     name: String,
-    array: Array,
+    dtype: DType,
+    shape: Vec<usize>,
     state: bool,
     /// Where the values come from; `None`: they are random.
     file: Option<PathBuf>,
 }
 
-/// An output, or a state that the program updates.
+/// An output, or a state that the program updates. Its values are looked at and let go: they may be large.
 struct Produced {
     name: String,
-    array: Array,
+    dtype: DType,
+    shape: Vec<usize>,
     state: bool,
+    summary: Summary,
+    preview: Vec<String>,
     /// Where the values were written to.
     file: Option<PathBuf>,
+}
+
+impl Run<'_> {
+    /// Compiles, links, uploads, runs, and looks at the results.
+    fn perform(&self, terminal: &mut Terminal) -> Result<Done, Failure> {
+        let Run {
+            options, opened, ..
+        } = self;
+        let clock = Instant::now();
+        let compiled = opened.compile()?;
+        let compile = clock.elapsed();
+        let sizes = opened.given_sizes();
+        // Without a cap first: what does not fit at all needs no larger pools.
+        check_fits(&compiled.plan(&sizes, NO_CAP)?)?;
+        let link = LinkOptions {
+            sizes: &sizes,
+            prior: &[],
+        };
+        let stream = opened.device.device.stream()?;
+        let routine = stream.context().link(&compiled.code, &link)?;
+        let given = self.upload(&compiled, &routine)?;
+        let from_cache = compiled.program().executable().from_cache();
+        if !options.json {
+            self.introduce(&given, terminal)?;
+            let cached = if from_cache { ", from the cache" } else { "" };
+            let text = format!("in {}{cached}", units::duration(compile));
+            terminal.line(format!("  {:9}  {text}", "compiled"))?;
+            terminal.flush()?;
+        }
+        stream.wait()?;
+        let statics = opened.given_statics();
+        let mut times = Vec::new();
+        for _ in 0..options.repeat {
+            let clock = Instant::now();
+            routine.run(&statics)?;
+            times.push(clock.elapsed());
+        }
+        Ok(Done {
+            given,
+            results: self.results(&compiled, &routine)?,
+            compile,
+            from_cache,
+            times,
+            stores: match self.settings.log_stores() {
+                true => Some(Stores::of(&compiled, &routine)?),
+                false => None,
+            },
+        })
+    }
+
+    /// Gives the routine the values of all inputs and states, from files or at random; each is let go
+    /// as soon as the device has it.
+    fn upload(&self, compiled: &Compiled, routine: &Routine) -> Result<Vec<Given>, Failure> {
+        let (graph, binding) = (&self.opened.graph, self.binding);
+        let context = routine.context();
+        let merged = compiled.code.merge_node();
+        let mut found = Vec::new();
+        for node in graph.parameters() {
+            let (given, array) = given(graph, binding, node, self.options)?;
+            let is_merged = |merged: &&str| given.name.strip_prefix(merged) == Some(MERGE);
+            match merged.filter(is_merged) {
+                // What another stream would have; here it is ours.
+                Some(merged) => {
+                    let source = context.stream().context().with_host(merged, array)?;
+                    context.merge_from(merged, &source, Merge::Copy)?;
+                }
+                // `false` is for what the program has and does not use.
+                None => {
+                    let _: bool = context.upload(&given.name, array)?;
+                }
+            }
+            found.push(given);
+        }
+        Ok(found)
+    }
+
+    /// Looks at the results, and writes those that have a file.
+    fn results(&self, compiled: &Compiled, routine: &Routine) -> Result<Vec<Produced>, Failure> {
+        let graph = &self.opened.graph;
+        let outputs = graph.outputs().iter().map(|output| {
+            let name = output.name.as_str();
+            (name, compiled.inner_name(name), false)
+        });
+        let states = graph.updates().iter().map(|update| {
+            let name = graph.node(update.state).name.as_str();
+            (name, name, true)
+        });
+        let mut results: Vec<Produced> = Vec::new();
+        for (name, inner, state) in outputs.chain(states) {
+            let Some(array) = routine.context().read(inner)? else {
+                continue;
+            };
+            // The output, where a state has the same name.
+            let first = !results.iter().any(|result| result.name == name);
+            let mut files = self.options.outputs.iter();
+            let file = files.find(|(wanted, _)| first && wanted == name);
+            let file = file.map(|(_, path)| path.clone());
+            if let Some(path) = &file {
+                write_array(path, &array)?;
+            }
+            results.push(Produced {
+                name: name.to_owned(),
+                dtype: array.dtype(),
+                shape: array.shape().to_vec(),
+                state,
+                summary: Summary::of(&array),
+                preview: preview(&array),
+                file,
+            });
+        }
+        Ok(results)
+    }
+
+    /// Writes the trace, where one is wanted; says where to.
+    fn write_trace(&self) -> Result<Option<&Path>, Failure> {
+        let trace = self.opened.device.runtime.trace();
+        let (Some(trace), Some(path)) = (trace, self.settings.trace()) else {
+            return Ok(None);
+        };
+        trace.write(path)?;
+        Ok(Some(path))
+    }
+
+    /// What will run, on what, with what.
+    fn introduce(&self, given: &[Given], terminal: &mut Terminal) -> Result<(), Failure> {
+        let Run {
+            options, opened, ..
+        } = self;
+        let style = terminal.style;
+        let path = options.program.program.display().to_string();
+        terminal.line(style.strong(&path))?;
+        let device = opened.device.name();
+        terminal.line(format!(
+            "  {:9}  {device} ({})",
+            "device",
+            opened.device.why()
+        ))?;
+        let sizes: Vec<String> = opened
+            .graph
+            .integers()
+            .map(|(symbol, name, _)| format!("{name}={}", self.binding.value(symbol)))
+            .collect();
+        if !sizes.is_empty() {
+            terminal.line(format!("  {:9}  {}", "sizes", sizes.join(" ")))?;
+        }
+        let mut table = Table::default();
+        for parameter in given {
+            let array = describe(parameter.dtype, &parameter.shape);
+            let from = match &parameter.file {
+                Some(path) => format!("from {}", path.display()),
+                None => format!("random, seed {}", options.seed),
+            };
+            let kind = if parameter.state { "(state)" } else { "" };
+            table.row([&parameter.name, &array, &from, kind]);
+        }
+        for (at, line) in table.lines(0).iter().enumerate() {
+            let label = if at == 0 { "inputs" } else { "" };
+            terminal.line(format!("  {label:9}  {line}"))?;
+        }
+        Ok(())
+    }
+
+    /// How long it took, and the results.
+    fn conclude(&self, done: &Done, terminal: &mut Terminal) -> Result<(), Failure> {
+        let style = terminal.style;
+        let (median, best) = median_and_best(&done.times);
+        let ran = match done.times.len() {
+            1 => format!("in {}", units::duration(median)),
+            runs => format!(
+                "{runs} times, median {}, best {}",
+                units::duration(median),
+                units::duration(best)
+            ),
+        };
+        let verify = self.settings.verify();
+        let checking = if verify { ", checking included" } else { "" };
+        terminal.line(format!("  {:9}  {ran}{checking}", "ran"))?;
+        if verify {
+            let text = match done.times.len() {
+                1 => "the run agrees".to_owned(),
+                runs => format!("all {runs} runs agree"),
+            };
+            terminal.line(format!(
+                "  {:9}  {text} with the interpreter and the reference",
+                "verified"
+            ))?;
+        }
+        for result in &done.results {
+            let name = style.strong(&result.name);
+            let array = describe(result.dtype, &result.shape);
+            let state = if result.state { "  (state)" } else { "" };
+            terminal.line("")?;
+            if result.shape.is_empty() {
+                let value = result.preview.join("");
+                terminal.line(format!("{name}  {array}{state}  {value}"))?;
+            } else {
+                let summary = style.faint(&result.summary.text());
+                terminal.line(format!("{name}  {array}{state}  {summary}"))?;
+                for line in &result.preview {
+                    terminal.line(format!("  {line}"))?;
+                }
+            }
+            if let Some(path) = &result.file {
+                terminal.line(style.faint(&format!("  written to {}", path.display())))?;
+            }
+        }
+        if let Some(stores) = &done.stores {
+            stores.print(terminal)?;
+        }
+        if let Some(path) = self.settings.trace() {
+            terminal.line("")?;
+            terminal.line(trace_written(path))?;
+        }
+        Ok(())
+    }
+
+    fn document(&self, done: &Done) -> Value {
+        let Run {
+            options, opened, ..
+        } = self;
+        let sizes: Map<String, Value> = opened
+            .graph
+            .integers()
+            .map(|(symbol, name, _)| (name.to_owned(), json!(self.binding.value(symbol))))
+            .collect();
+        let mut inputs = Map::new();
+        for parameter in &done.given {
+            let mut entry = json!({
+                "shape": parameter.shape,
+                "dtype": parameter.dtype.name(),
+                "kind": if parameter.state { "state" } else { "input" },
+                "random": parameter.file.is_none(),
+            });
+            match &parameter.file {
+                Some(path) => entry["file"] = json!(path.display().to_string()),
+                None => entry["seed"] = json!(options.seed),
+            }
+            inputs.insert(parameter.name.clone(), entry);
+        }
+        let mut outputs = Map::new();
+        for result in &done.results {
+            let mut entry = json!({
+                "shape": result.shape,
+                "dtype": result.dtype.name(),
+                "kind": if result.state { "state" } else { "output" },
+            });
+            for (key, value) in result.summary.json() {
+                entry[key] = value;
+            }
+            if let Some(path) = &result.file {
+                entry["file"] = json!(path.display().to_string());
+            }
+            // An output may have the name of a state that is updated too.
+            let name = match outputs.contains_key(&result.name) {
+                true => format!("{} (state)", result.name),
+                false => result.name.clone(),
+            };
+            outputs.insert(name, entry);
+        }
+        let skipped: Vec<Value> = opened
+            .device
+            .skipped
+            .iter()
+            .map(|(name, reason)| json!({ "device": name, "reason": reason }))
+            .collect();
+        let (median, best) = median_and_best(&done.times);
+        let mut document = json!({
+            "program": options.program.program.display().to_string(),
+            "device": opened.device.name(),
+            "why": opened.device.why(),
+            "skipped": skipped,
+            "sizes": sizes,
+            "inputs": inputs,
+            "outputs": outputs,
+            "ms": units::milliseconds(median),
+            "best_ms": units::milliseconds(best),
+            "runs": done.times.len(),
+            "compile_ms": units::milliseconds(done.compile),
+            "from_cache": done.from_cache,
+        });
+        // Keys of what was asked for alone.
+        if self.settings.verify() {
+            document["verified"] = json!(true);
+        }
+        if let Some(stores) = &done.stores {
+            document["stores"] = stores.json();
+        }
+        if let Some(path) = self.settings.trace() {
+            document["trace"] = json!(path.display().to_string());
+        }
+        document
+    }
 }
 
 /// Checks the names given with `--in` and `--out` against those of the program.
@@ -126,41 +438,41 @@ fn check_names(graph: &Graph, options: &RunOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The values of all inputs and states, from files or at random.
-fn given(graph: &Graph, binding: &Binding, options: &RunOptions) -> Result<Vec<Given>, Failure> {
-    let mut found = Vec::new();
-    for node in graph.parameters() {
-        let parts = graph.node(node);
-        let state = matches!(parts.op, NodeOp::State);
-        let shape: Vec<usize> = binding
-            .shape(graph, node)
-            .iter()
-            .map(|size| *size as usize)
-            .collect();
-        let file = options.inputs.iter().find(|(name, _)| *name == parts.name);
-        let file = file.map(|(_, path)| path.clone());
-        let array = match &file {
-            Some(path) => {
-                let what = if state { "state" } else { "input" };
-                let remedy = |found: &[usize]| sizes_for(graph, binding, node, found);
-                read_array(path, what, &parts.name, parts.dtype, &shape, remedy)?
-            }
-            None => {
-                let mut array = Array::zeros(parts.dtype, &shape)
-                    .map_err(|error| Failure::new(format!("out of memory: {error}")))?;
-                let limit = random::index_limit(graph, binding, node);
-                random::fill(&mut array, &parts.name, options.seed, limit);
-                array
-            }
-        };
-        found.push(Given {
-            name: parts.name.clone(),
-            array,
-            state,
-            file,
-        });
-    }
-    Ok(found)
+/// An input or state with its values, from a file or at random.
+fn given(
+    graph: &Graph,
+    binding: &Binding,
+    node: NodeId,
+    options: &RunOptions,
+) -> Result<(Given, Array), Failure> {
+    let parts = graph.node(node);
+    let state = matches!(parts.op, NodeOp::State);
+    let shape = binding.shape(graph, node);
+    let shape: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
+    let file = options.inputs.iter().find(|(name, _)| *name == parts.name);
+    let file = file.map(|(_, path)| path.clone());
+    let array = match &file {
+        Some(path) => {
+            let what = if state { "state" } else { "input" };
+            let remedy = |found: &[usize]| sizes_for(graph, binding, node, found);
+            read_array(path, what, &parts.name, parts.dtype, &shape, remedy)?
+        }
+        None => {
+            let mut array = Array::zeros(parts.dtype, &shape)
+                .map_err(|error| Failure::new(format!("out of memory: {error}")))?;
+            let limit = random::index_limit(graph, binding, node);
+            random::fill(&mut array, &parts.name, options.seed, limit);
+            array
+        }
+    };
+    let given = Given {
+        name: parts.name.clone(),
+        dtype: parts.dtype,
+        shape,
+        state,
+        file,
+    };
+    Ok((given, array))
 }
 
 /// What to set so that a parameter gets the shape found in a file; `None` if that is not to be had.
@@ -194,214 +506,10 @@ fn shown_size(graph: &Graph, expr: &loopwright::symbolic::Expr) -> Option<String
         .then_some(text)
 }
 
-/// Runs the program so many times; gives the results of the last run and the time of each.
-fn execute(
-    program: &Arc<Program>,
-    sizes: &[(&str, i64)],
-    given: &mut [Given],
-    repeat: u32,
-) -> Result<(Vec<Produced>, Vec<Duration>), Failure> {
-    let mut times = Vec::new();
-    let mut results = Vec::new();
-    let mut bound = program.bind(sizes)?;
-    for parameter in given.iter_mut() {
-        if parameter.state {
-            bound.state(&parameter.name, parameter.array.bytes_mut())?;
-        } else {
-            bound.input(&parameter.name, parameter.array.bytes())?;
-        }
-    }
-    for _ in 0..repeat {
-        let clock = Instant::now();
-        bound.run()?;
-        times.push(clock.elapsed());
-    }
-    for output in program.graph().outputs() {
-        if let Some(array) = bound.take(&output.name) {
-            results.push(Produced {
-                name: output.name.clone(),
-                array,
-                state: false,
-                file: None,
-            });
-        }
-    }
-    drop(bound);
-    for update in program.graph().updates() {
-        let name = &program.graph().node(update.state).name;
-        if let Some(state) = given.iter().find(|given| given.name == *name) {
-            results.push(Produced {
-                name: name.clone(),
-                array: state.array.clone(),
-                state: true,
-                file: None,
-            });
-        }
-    }
-    Ok((results, times))
-}
-
-/// What will run, on what, with what.
-fn introduce(
-    options: &RunOptions,
-    opened: &Opened<'_>,
-    binding: &Binding,
-    given: &[Given],
-    terminal: &mut Terminal,
-) -> Result<(), Failure> {
-    let style = terminal.style;
-    let path = options.program.program.display().to_string();
-    terminal.line(style.strong(&path))?;
-    let device = opened.device.name();
-    terminal.line(format!(
-        "  {:9}  {device} ({})",
-        "device",
-        opened.device.why()
-    ))?;
-    let sizes: Vec<String> = opened
-        .graph
-        .integers()
-        .map(|(symbol, name, _)| format!("{name}={}", binding.value(symbol)))
-        .collect();
-    if !sizes.is_empty() {
-        terminal.line(format!("  {:9}  {}", "sizes", sizes.join(" ")))?;
-    }
-    let mut table = Table::default();
-    for parameter in given {
-        let array = describe(parameter.array.dtype(), parameter.array.shape());
-        let from = match &parameter.file {
-            Some(path) => format!("from {}", path.display()),
-            None => format!("random, seed {}", options.seed),
-        };
-        let kind = if parameter.state { "(state)" } else { "" };
-        table.row([&parameter.name, &array, &from, kind]);
-    }
-    for (at, line) in table.lines(0).iter().enumerate() {
-        let label = if at == 0 { "inputs" } else { "" };
-        terminal.line(format!("  {label:9}  {line}"))?;
-    }
-    Ok(())
-}
-
 /// The middle one of the times, and the shortest.
 fn median_and_best(times: &[Duration]) -> (Duration, Duration) {
     let mut sorted = times.to_vec();
     sorted.sort();
     let median = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
     (median, sorted.first().copied().unwrap_or_default())
-}
-
-/// How long it took, and the results.
-fn conclude(
-    results: &[Produced],
-    times: &[Duration],
-    terminal: &mut Terminal,
-) -> Result<(), Failure> {
-    let style = terminal.style;
-    let (median, best) = median_and_best(times);
-    let ran = match times.len() {
-        1 => format!("in {}", units::duration(median)),
-        runs => format!(
-            "{runs} times, median {}, best {}",
-            units::duration(median),
-            units::duration(best)
-        ),
-    };
-    terminal.line(format!("  {:9}  {ran}", "ran"))?;
-    for result in results {
-        let name = style.strong(&result.name);
-        let array = describe(result.array.dtype(), result.array.shape());
-        let state = if result.state { "  (state)" } else { "" };
-        terminal.line("")?;
-        if result.array.shape().is_empty() {
-            let value = preview(&result.array).join("");
-            terminal.line(format!("{name}  {array}{state}  {value}"))?;
-        } else {
-            let summary = style.faint(&Summary::of(&result.array).text());
-            terminal.line(format!("{name}  {array}{state}  {summary}"))?;
-            for line in preview(&result.array) {
-                terminal.line(format!("  {line}"))?;
-            }
-        }
-        if let Some(path) = &result.file {
-            terminal.line(style.faint(&format!("  written to {}", path.display())))?;
-        }
-    }
-    Ok(())
-}
-
-struct Timing<'t> {
-    compile: Duration,
-    from_cache: bool,
-    runs: &'t [Duration],
-}
-
-fn document(
-    options: &RunOptions,
-    opened: &Opened<'_>,
-    binding: &Binding,
-    given: &[Given],
-    results: &[Produced],
-    timing: &Timing<'_>,
-) -> Value {
-    let sizes: Map<String, Value> = opened
-        .graph
-        .integers()
-        .map(|(symbol, name, _)| (name.to_owned(), json!(binding.value(symbol))))
-        .collect();
-    let mut inputs = Map::new();
-    for parameter in given {
-        let mut entry = json!({
-            "shape": parameter.array.shape(),
-            "dtype": parameter.array.dtype().name(),
-            "kind": if parameter.state { "state" } else { "input" },
-            "random": parameter.file.is_none(),
-        });
-        match &parameter.file {
-            Some(path) => entry["file"] = json!(path.display().to_string()),
-            None => entry["seed"] = json!(options.seed),
-        }
-        inputs.insert(parameter.name.clone(), entry);
-    }
-    let mut outputs = Map::new();
-    for result in results {
-        let mut entry = json!({
-            "shape": result.array.shape(),
-            "dtype": result.array.dtype().name(),
-            "kind": if result.state { "state" } else { "output" },
-        });
-        for (key, value) in Summary::of(&result.array).json() {
-            entry[key] = value;
-        }
-        if let Some(path) = &result.file {
-            entry["file"] = json!(path.display().to_string());
-        }
-        // An output may have the name of a state that is updated too.
-        let name = match outputs.contains_key(&result.name) {
-            true => format!("{} (state)", result.name),
-            false => result.name.clone(),
-        };
-        outputs.insert(name, entry);
-    }
-    let skipped: Vec<Value> = opened
-        .device
-        .skipped
-        .iter()
-        .map(|(name, reason)| json!({ "device": name, "reason": reason }))
-        .collect();
-    let (median, best) = median_and_best(timing.runs);
-    json!({
-        "program": options.program.program.display().to_string(),
-        "device": opened.device.name(),
-        "why": opened.device.why(),
-        "skipped": skipped,
-        "sizes": sizes,
-        "inputs": inputs,
-        "outputs": outputs,
-        "ms": units::milliseconds(median),
-        "best_ms": units::milliseconds(best),
-        "runs": timing.runs.len(),
-        "compile_ms": units::milliseconds(timing.compile),
-        "from_cache": timing.from_cache,
-    })
 }

@@ -1,5 +1,11 @@
 //! What OCANNL's array layer does, line by line of the list of behaviours that this runtime has to show,
 //! on every backend under both schedulers. Lines of a test's name are those of the list.
+//!
+//! Line 40, the configuration, is tested where it is made: `the_strongest_source_wins_for_every_option` in
+//! crates/config/tests/precedence.rs and `an_unknown_name_is_an_error_everywhere` in
+//! crates/config/tests/errors.rs. Files of line 38 are written by `dump --out`, tested in crates/cli/tests.
+//! That kernels share no value across a write (line 25) also has filetests of its own: `cse_writes.lwk` and
+//! `cse_alias.lwk` in crates/kernel/tests/filetests/passes.
 
 #[macro_use]
 mod support;
@@ -8,5 +14,6 @@ mod devices;
 mod inspecting;
 mod linking;
 mod memory;
+mod numbers;
 mod timing;
 mod transfers;

@@ -87,8 +87,8 @@ everywhere! {
         assert_eq!(read(next.context(), "n"), [8.]);
     }
 
-    fn line_15_a_write_waits_for_writes_on_other_streams(place) {
-        // Streaming gives one buffer to two streams: the merge reads it in place.
+    fn line_15_a_read_waits_for_writes_on_other_streams(place) {
+        // The merge reads the buffer of another stream in place; a write behind it waits in turn.
         let (gate, runtime) = Gate::new(place, place.options());
         let device = runtime.device(place.backend).expect("available");
         let [a, b] = [(); 2].map(|()| device.stream().expect("a stream"));

@@ -130,6 +130,45 @@ everywhere! {
         assert_eq!(a.memory().used, used + 4000 + 4000, "the small one is gone");
     }
 
+    fn line_31_what_was_copied_is_the_value_of_then(place) {
+        let [a, b] = two_devices(place);
+        let code = compile(&a, "add", ADD);
+        let mine = link(&a.stream().expect("a stream").context(), &code);
+        write(mine.context(), "g", &[0.; 4]);
+        let sources: Vec<_> = [&a, &b, &b]
+            .map(|device| link(&device.stream().expect("a stream").context(), &code))
+            .into();
+        for (at, source) in sources.iter().enumerate() {
+            let value = 10f32.powi(at as i32);
+            write(source.context(), "g", &[value, 2. * value, 3. * value, 4. * value]);
+            mine.context().merge_from("g", source.context(), Merge::Copy).expect("scheduled");
+            // The source is free again: the routine does not see this.
+            write(source.context(), "g", &[-1.; 4]);
+            mine.schedule(&[]).expect("scheduled");
+        }
+        assert_eq!(read(mine.context(), "g"), [111., 222., 333., 444.]);
+        for source in &sources {
+            assert_eq!(read(source.context(), "g"), [-1.; 4]);
+        }
+    }
+
+    #[ignore = "known to be wrong: the kernel reads what it has just written"]
+    fn line_32_a_stream_that_merges_from_itself(place) {
+        // In place, the kernel would read and write the same memory under two names.
+        let text = "state g: f32[i=8]\ninput g.merge: f32[i]\nupdate g = g + g.merge[7 - i]";
+        let device = place.device();
+        let code = compile(&device, "turn", text);
+        for merge in [Merge::Copy, Merge::Streaming] {
+            let routine = link(&device.stream().expect("a stream").context(), &code);
+            write(routine.context(), "g", &[1., 2., 3., 4., 5., 6., 7., 8.]);
+            let merged = routine.context().merge_from("g", routine.context(), merge);
+            // Refused here or at the schedule, or right.
+            if merged.is_ok() && routine.schedule(&[]).is_ok() {
+                assert_eq!(read(routine.context(), "g"), [9.; 8], "{merge:?}");
+            }
+        }
+    }
+
     fn line_32_merge_by_streaming_copies_nothing(place) {
         let [a, b] = two_devices(place);
         let code = compile(&a, "add", ADD);
