@@ -30,7 +30,7 @@ fn config_says_where_every_value_comes_from() {
             json!(3),
             json!({ "source": "file", "path": "loopwright.toml", "line": 2 }),
         ),
-        ("pool_cap", json!(1 << 30), json!({ "source": "default" })),
+        ("pool_cap", json!(1u64 << 40), json!({ "source": "default" })),
         ("device", json!("auto"), json!({ "source": "default" })),
         ("strict", json!(false), json!({ "source": "default" })),
         ("trace", Value::Null, json!({ "source": "default" })),
@@ -48,7 +48,7 @@ fn config_says_where_every_value_comes_from() {
         &["threads", "3", "loopwright.toml:2"],
         &["devices", "2", "command", "line"],
         &["queue", "7", "LOOPWRIGHT_QUEUE"],
-        &["pool_cap", "1GiB", "default"],
+        &["pool_cap", "1TiB", "default"],
         &["streams", "(the", "device", "decides)", "default"],
         &["file:", "loopwright.toml"],
     ] {

@@ -64,6 +64,19 @@ fn every_device_and_scheduler_gives_the_same() {
 }
 
 #[test]
+fn an_output_with_the_name_of_a_state_can_be_scheduled() {
+    let sandbox = count();
+    let way = ["--device", "interp"];
+    let dump = [&["dump", "count.lw", "--stage", "schedule"], &way[..]].concat();
+    sandbox.file("s.sched", &sandbox.succeed(&dump));
+    let outputs = |further: &[&str]| {
+        let further = [&["--json"], further].concat();
+        sandbox.json(&run(&way, &further))["outputs"].clone()
+    };
+    assert_eq!(outputs(&["--schedule", "s.sched"]), outputs(&[]));
+}
+
+#[test]
 fn statics_are_bound_when_the_run_is_scheduled() {
     let sandbox = Sandbox::new();
     sandbox.program(

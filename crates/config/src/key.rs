@@ -85,7 +85,7 @@ keys! {
     Streams "streams": Kind::Count { most: MOST_THREADS },
         DefaultValue::Unset("the device decides"),
         "How many streams of a device are suggested.";
-    PoolCap "pool_cap": Kind::Bytes { most: 1 << 50 }, DefaultValue::Text("1GiB"),
+    PoolCap "pool_cap": Kind::Bytes { most: 1 << 50 }, DefaultValue::Text("1TiB"),
         "The largest pool of device memory; one array has to fit.";
     Queue "queue": Kind::Count { most: 1 << 20 }, DefaultValue::Text("1024"),
         "How much work a stream's queue holds before scheduling waits.";

@@ -89,7 +89,7 @@ fn defaults_are_what_the_docs_say() {
     assert!((1..=4096).contains(&settings.threads().get()));
     assert_eq!(settings.devices().get(), 1);
     assert_eq!(settings.streams(), None);
-    assert_eq!(settings.pool_cap(), 1 << 30);
+    assert_eq!(settings.pool_cap(), 1 << 40);
     assert_eq!(settings.queue().get(), 1024);
     assert_eq!(settings.cache_dir(), None, "there is no home");
     assert!(!settings.strict() && !settings.verify() && !settings.log_stores());

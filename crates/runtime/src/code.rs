@@ -238,6 +238,11 @@ fn inline_virtual_outputs(programs: &[BatchProgram<'_>]) -> Result<Vec<Graph>, R
         }
         // Its definition, with what it reads from programs before it in the batch.
         let definition = graphs[at].clone();
+        if let Some((name, read, writer)) = changed_meanwhile(&definition, &gone, programs) {
+            return Err(refuse(format!(
+                "`{name}` cannot be virtual: it is computed from `{read}`, which `{writer}` writes"
+            )));
+        }
         for name in &gone {
             let output = definition
                 .outputs()
@@ -265,6 +270,47 @@ fn inline_virtual_outputs(programs: &[BatchProgram<'_>]) -> Result<Vec<Graph>, R
             .map_err(|error| refuse(format!("with {} virtual: {error}", gone.join(", "))))?;
     }
     Ok(graphs)
+}
+
+/// The first output among `names` that is computed from an array which a program of the batch writes, with
+/// that array and the program. Readers that compute the output themselves could find the array changed.
+fn changed_meanwhile<'a>(
+    definition: &'a Graph,
+    names: &[&'a str],
+    programs: &'a [BatchProgram<'_>],
+) -> Option<(&'a str, &'a str, &'a str)> {
+    for name in names {
+        let output = definition
+            .outputs()
+            .iter()
+            .find(|output| output.name == *name)?;
+        let mut needed = vec![false; definition.node_ids().count()];
+        needed[output.node.0 as usize] = true;
+        for node in definition.node_ids().rev() {
+            if needed[node.0 as usize] {
+                for input in &definition.node(node).inputs {
+                    needed[input.0 as usize] = true;
+                }
+            }
+        }
+        let read = definition
+            .parameters()
+            .filter(|node| needed[node.0 as usize]);
+        for read in read.map(|node| definition.node(node).name.as_str()) {
+            let writes = |program: &&BatchProgram<'_>| {
+                let graph = program.graph;
+                let updates = graph.updates().iter();
+                updates
+                    .map(|update| &graph.node(update.state).name)
+                    .any(|state| state == read)
+                    || graph.outputs().iter().any(|output| output.name == read)
+            };
+            if let Some(writer) = programs.iter().find(writes) {
+                return Some((name, read, writer.name));
+            }
+        }
+    }
+    None
 }
 
 impl Code {
@@ -322,7 +368,7 @@ impl Code {
     /// As linking it.
     pub fn plan(&self, sizes: &[(&str, i64)], pool_cap: usize) -> Result<Plan, RuntimeError> {
         let layout = self.layout(sizes)?;
-        Plan::new(self, &layout, pool_cap)
+        Plan::new(&layout, pool_cap)
     }
 
     /// What it needs at these sizes.
@@ -330,7 +376,7 @@ impl Code {
         let shared = &*self.shared;
         let refuse = |reason| RuntimeError::Sizes {
             code: shared.name.to_string(),
-            reason,
+            reason: Box::new(reason),
         };
         // Sizes that fit were bound before; those that do not are never kept.
         let key = size_values(&shared.graph, sizes);

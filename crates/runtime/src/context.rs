@@ -2,7 +2,7 @@
 
 use crate::code::{Batch, Code};
 use crate::device::Device;
-use crate::error::RuntimeError;
+use crate::error::{Mismatch, RuntimeError};
 use crate::layout::{ArgumentLayout, Layout, MergeLayout};
 use crate::ledger::{Entry, Use};
 use crate::memory::{Loc, Packer, Placed, Pool};
@@ -28,8 +28,14 @@ pub struct Context {
 
 struct ContextShared {
     stream: Stream,
-    nodes: FxHashSet<ByName>,
+    nodes: Nodes,
 }
+
+/// Nodes by name. What of a node can change is no part of its name.
+type Nodes = FxHashSet<ByName>;
+
+/// Slabs, and arguments that are in them.
+type Arguments = (Vec<Arc<dyn Slab>>, Vec<Placeholder>);
 
 /// How code is linked.
 #[derive(Clone, Copy, Debug, Default)]
@@ -233,13 +239,7 @@ impl Context {
         if let Some(node) = self.find(&merge.node)
             && !node.is_like(&merge.info)
         {
-            return Err(RuntimeError::Mismatch {
-                code: code.to_owned(),
-                node: merge.node.to_string(),
-                wanted: merge.info.describe(),
-                found: node.describe(),
-                origin: node.origin.to_string(),
-            });
+            return Err(mismatch(code, &merge.node, &merge.info, node));
         }
         match self.shared.stream.merge_node() {
             Some(held) if held.name != merge.node => {
@@ -265,13 +265,7 @@ impl Context {
             found.push(match self.find(&info.name) {
                 Some(node) if node.is_like(info) => Ok(Arc::clone(node)),
                 Some(node) => {
-                    return Err(RuntimeError::Mismatch {
-                        code: name.to_string(),
-                        node: info.name.to_string(),
-                        wanted: info.describe(),
-                        found: node.describe(),
-                        origin: node.origin.to_string(),
-                    });
+                    return Err(mismatch(name, &info.name, info, node));
                 }
                 None => Err(place(&mut packer, &info.name, info.bytes, cap)?),
             });
@@ -323,7 +317,7 @@ impl Context {
         arrays: &[Arc<Node>],
         scratch: &[(Arc<Pool>, usize)],
         log: Option<&StoreLog>,
-    ) -> Result<(Vec<Arc<dyn Slab>>, Vec<Placeholder>), RuntimeError> {
+    ) -> Result<Arguments, RuntimeError> {
         let constants = self.constants(layout)?;
         let mut pools: Vec<&Arc<Pool>> = Vec::new();
         // Arrays that follow one another are mostly in one pool, so the last is looked at first.
@@ -510,11 +504,22 @@ impl Context {
 
 /// What linking found or made.
 struct Linked {
-    nodes: FxHashSet<ByName>,
+    nodes: Nodes,
     /// By the layout's arrays.
     arrays: Vec<Arc<Node>>,
     /// By the layout's scratch memory.
     scratch: Vec<(Arc<Pool>, usize)>,
+}
+
+/// The error for a node that the context has as `found`, and a program otherwise.
+fn mismatch(code: &str, node: &str, wanted: &ArrayInfo, found: &Node) -> RuntimeError {
+    RuntimeError::Mismatch(Box::new(Mismatch {
+        code: code.to_owned(),
+        node: node.to_owned(),
+        wanted: wanted.describe(),
+        found: found.describe(),
+        origin: found.origin.to_string(),
+    }))
 }
 
 pub(crate) fn place(

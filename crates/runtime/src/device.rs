@@ -46,7 +46,7 @@ impl Default for RuntimeOptions {
             scheduler: Scheduler::default(),
             devices: NonZero::<usize>::MIN,
             streams: None,
-            pool_cap: 1 << 30,
+            pool_cap: 1 << 40,
             queue: NonZero::new(1024).expect("not zero"),
             compile: CompileOptions::default(),
             trace: false,

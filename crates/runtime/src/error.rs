@@ -81,7 +81,7 @@ pub enum RuntimeError {
         /// The program's name.
         code: String,
         /// What is wrong.
-        reason: GraphError,
+        reason: Box<GraphError>,
     },
     /// A node that had to be in the context.
     #[error("cannot link `{code}`: `{node}` must come from the context, which does not have it")]
@@ -92,22 +92,8 @@ pub enum RuntimeError {
         node: String,
     },
     /// A node that the context has, but not so.
-    #[error(
-        "cannot link `{code}`: it has `{node}` as {wanted}, and the context has it as {found} \
-         (from `{origin}`)"
-    )]
-    Mismatch {
-        /// The program's name.
-        code: String,
-        /// The node.
-        node: String,
-        /// What the program has.
-        wanted: String,
-        /// What the context has.
-        found: String,
-        /// What brought it there.
-        origin: String,
-    },
+    #[error(transparent)]
+    Mismatch(Box<Mismatch>),
     /// Two nodes that share memory, one of which is written.
     #[error(
         "cannot link `{code}`: it writes `{written}`, which shares memory with `{other}`, which it uses too"
@@ -216,6 +202,16 @@ pub enum RuntimeError {
         /// What is there, in words.
         found: String,
     },
+    /// A routine that writes what it merges in place.
+    #[error(
+        "routine `{routine}` writes `{node}`, which it would merge in place; merge with a copy"
+    )]
+    MergesItself {
+        /// The routine.
+        routine: Arc<str>,
+        /// The node.
+        node: Arc<str>,
+    },
     /// Memory of one device that another cannot read in place.
     #[error(
         "device `{device}` cannot read `{node}` in place on `{source_device}`; merge with a copy"
@@ -271,6 +267,24 @@ pub enum RuntimeError {
         /// Why.
         reason: std::io::Error,
     },
+}
+
+/// A node that a context has with another dtype or shape than a program.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "cannot link `{code}`: it has `{node}` as {wanted}, and the context has it as {found} (from `{origin}`)"
+)]
+pub struct Mismatch {
+    /// The program's name.
+    pub code: String,
+    /// The node.
+    pub node: String,
+    /// What the program has.
+    pub wanted: String,
+    /// What the context has.
+    pub found: String,
+    /// What brought it there.
+    pub origin: String,
 }
 
 /// A stream's failure in the words of this layer. Streams are called after their device: `cc:0.1`.

@@ -118,10 +118,13 @@ impl Launch for FaultyLaunch {
     }
 }
 
+/// Decides what does not compile.
+pub type Refusals = dyn Fn(&Module) -> Option<BackendError> + Send + Sync;
+
 /// A backend that compiles as another one does, unless it is told to fail.
 pub struct FaultyBackend {
     inner: Arc<dyn KernelBackend>,
-    refuse: Box<dyn Fn(&Module) -> Option<BackendError> + Send + Sync>,
+    refuse: Box<Refusals>,
 }
 
 impl FaultyBackend {

@@ -89,7 +89,7 @@ impl Layout {
             .bind_sizes(sizes)
             .map_err(|reason| RuntimeError::Sizes {
                 code: name.to_owned(),
-                reason,
+                reason: Box::new(reason),
             })?;
         let shape = |node: NodeId| -> Vec<usize> {
             let sizes = binding.shape(graph, node);

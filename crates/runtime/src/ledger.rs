@@ -34,7 +34,10 @@ impl Use {
 pub(crate) struct Entry(u32);
 
 /// The points that a task waits for, at most one of each other stream.
-pub(crate) type Waits = SmallVec<[Event; 2]>;
+pub(crate) type Waits = SmallVec<[Event; MANY_WAITS]>;
+
+/// More other streams than this are rarely waited for at once.
+pub(crate) const MANY_WAITS: usize = 8;
 
 #[derive(Default)]
 struct Uses {

@@ -53,6 +53,11 @@
 //! through [`HostDevice`]. The runtime runs its work inline ([`Scheduler::Sync`]) or gives every stream a
 //! worker ([`Scheduler::Threads`]).
 
+#![expect(
+    clippy::mutable_key_type,
+    reason = "nodes are found by their names, which never change"
+)]
+
 mod code;
 mod context;
 mod device;
@@ -76,7 +81,7 @@ mod verify;
 pub use code::{Batch, BatchProgram, Code, CodeOptions};
 pub use context::{Context, LinkOptions, NodeInfo};
 pub use device::{AUTO, Choice, Device, PlatformInfo, Runtime, RuntimeOptions};
-pub use error::RuntimeError;
+pub use error::{Mismatch, RuntimeError};
 pub use host::HostDevice;
 pub use layout::MERGE;
 pub use loopwright_threads::Event;

@@ -1,6 +1,5 @@
 //! The plan of memory: what lies where, before anything runs.
 
-use crate::code::Code;
 use crate::context::{place, place_scratch};
 use crate::error::{RuntimeError, describe};
 use crate::layout::Layout;
@@ -65,7 +64,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(code: &Code, layout: &Layout, cap: usize) -> Result<Plan, RuntimeError> {
+    pub(crate) fn new(layout: &Layout, cap: usize) -> Result<Plan, RuntimeError> {
         let mut packer = Packer::default();
         let mut entries = Vec::new();
         for array in &layout.arrays {
@@ -113,20 +112,24 @@ impl Plan {
                 live: None,
             });
         }
-        let _ = code;
         let mut pools = packer.segments;
         pools.extend(constants.segments);
         Ok(Plan {
             entries,
             pools,
-            scratch_unshared: layout.scratch.iter().map(|scratch| scratch.bytes).sum(),
+            scratch_unshared: saturating_sum(layout.scratch.iter().map(|scratch| scratch.bytes)),
         })
     }
 
     /// Bytes of all pools: all are there while the routine runs.
     pub fn bytes(&self) -> usize {
-        self.pools.iter().sum()
+        saturating_sum(self.pools.iter().copied())
     }
+}
+
+/// Sizes that no machine has can be asked for; they must not wrap around to small ones.
+fn saturating_sum(bytes: impl Iterator<Item = usize>) -> usize {
+    bytes.fold(0, usize::saturating_add)
 }
 
 fn loc(placed: Placed, first: usize) -> Loc {

@@ -174,11 +174,11 @@ impl Submission for Launching<'_> {
     }
 
     fn check_merge(&self, held: Option<&Node>) -> Result<(), RuntimeError> {
-        let routine = &*self.routine;
+        let routine = self.routine;
         match (&routine.layout.merge, held) {
             (None, _) => Ok(()),
             (Some(merge), Some(held)) if held.name == merge.node && held.is_like(&merge.info) => {
-                Ok(())
+                routine.check_merge_place(held)
             }
             (Some(merge), held) => {
                 let stream = routine.context.stream();
@@ -197,6 +197,25 @@ impl Submission for Launching<'_> {
 }
 
 impl RoutineShared {
+    /// Refuses to merge in place what the routine writes: its kernel would find it changed.
+    fn check_merge_place(&self, held: &Node) -> Result<(), RuntimeError> {
+        for array in self
+            .layout
+            .arrays
+            .iter()
+            .filter(|array| array.usage.writes())
+        {
+            let node = self.context.find(&array.info.name);
+            if node.is_some_and(|node| node.overlaps(held)) {
+                return Err(RuntimeError::MergesItself {
+                    routine: Arc::clone(&self.name),
+                    node: Arc::clone(&array.info.name),
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Runs the kernel; called by the routine's stream alone, when nothing conflicts any more.
     pub(crate) fn launch(&self, statics: &[i64], merge: Option<&Node>) -> Result<(), DeviceError> {
         if let Some(log) = &self.log {

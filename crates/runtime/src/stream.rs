@@ -3,13 +3,12 @@
 use crate::context::Context;
 use crate::device::{Device, DeviceShared};
 use crate::error::RuntimeError;
-use crate::ledger::{Ledger, Use, Waits};
+use crate::ledger::{Ledger, MANY_WAITS, Use, Waits};
 use crate::node::Node;
-use crate::task::{StreamTask, Submission, Waiting, carry_out};
+use crate::task::{Owned, Submission, Waiting, carry_out};
 use crate::trace::{SpanKind, Trace, host_track};
 use loopwright_threads::{Event, InlineQueue, TaskQueue};
 use std::fmt;
-use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -52,8 +51,10 @@ pub(crate) struct Board {
 pub(crate) struct Lane {
     /// The point behind everything scheduled.
     now: Event,
+    /// How many tasks had ended when last looked at: looking takes the worker's cache line away.
+    ended: u64,
     /// `None` for streams that run inline, which have their queue to themselves.
-    queue: Option<TaskQueue<StreamTask>>,
+    queue: Option<TaskQueue<Owned>>,
     /// What the merge buffer holds when everything scheduled has run.
     pub(crate) merge: Option<Arc<Node>>,
     /// The stream's own memory for merges by copy.
@@ -67,7 +68,8 @@ pub(crate) struct StreamShared {
     lane: usize,
     /// For streams that run inline; locked while a task runs.
     inline: Option<Mutex<InlineQueue>>,
-    capacity: u64,
+    /// How many tasks wait or run before scheduling more waits.
+    limit: u64,
 }
 
 /// An in-order queue of work on a device. Clones are the same stream.
@@ -84,7 +86,9 @@ impl Stream {
         static IDS: AtomicU64 = AtomicU64::new(0);
         let number = device.next_stream();
         let name: Arc<str> = format!("{}.{number}", device.name).into();
-        let capacity = device.options.queue;
+        let limit = device.options.queue;
+        // Room for the last task's waits, too, whatever the limit.
+        let capacity = limit.saturating_add(MANY_WAITS + 1);
         let (now, queue, inline) = match device.options.scheduler {
             Scheduler::Sync => {
                 let queue = InlineQueue::new(Arc::clone(&name));
@@ -97,6 +101,7 @@ impl Stream {
         };
         let lane = Lane {
             now,
+            ended: 0,
             queue,
             merge: None,
             merge_memory: None,
@@ -109,7 +114,6 @@ impl Stream {
         });
         board.lanes[at] = Some(lane);
         drop(board);
-        let capacity: NonZero<usize> = capacity;
         Ok(Stream {
             shared: Arc::new(StreamShared {
                 name,
@@ -117,7 +121,7 @@ impl Stream {
                 device: Arc::clone(device),
                 lane: at,
                 inline,
-                capacity: capacity.get().next_power_of_two() as u64,
+                limit: limit.get() as u64,
             }),
         })
     }
@@ -222,41 +226,56 @@ impl Stream {
         let traced = self.trace().map(|trace| (&**trace, &self.shared.name));
         Ok(queue.run(
             || submission.name().to_owned(),
-            || carry_out(&waits, traced, submission, merge.as_deref()),
+            || Ok(carry_out(&waits, traced, submission, merge.as_deref())?),
         )?)
     }
 
     fn submit_to_worker(&self, submission: &impl Submission) -> Result<(), RuntimeError> {
         let shared = &self.shared;
-        let mut waits = Waits::new();
         loop {
+            let mut waits = Waits::new();
             let mut board = crate::lock(&shared.device.runtime.board);
             let lane = board.lane(shared.lane);
-            let queue = lane.worker_queue();
-            queue.check()?;
-            let next = queue.pushed() + 1;
-            if queue.is_full() {
-                // Until one more place is free; without the lock, so that others can go on.
-                let space = lane.now.at(next - shared.capacity);
+            lane.worker_queue().check()?;
+            if let Err(space) = lane.has_room(shared.limit) {
+                // Without the lock, so that others can go on.
                 drop(board);
                 space.wait()?;
                 continue;
             }
             let merge = board.prepare(shared.lane, submission, &mut waits)?;
-            let task = StreamTask {
-                work: submission.owned(merge.as_ref()),
-                waits,
-                trace: self
-                    .trace()
-                    .map(|trace| (Arc::clone(trace), Arc::clone(&shared.name))),
+            // The waits are tasks of their own, or one if they are many.
+            let tasks = match waits.len() {
+                0..=MANY_WAITS => waits.len() + 1,
+                _ => 2,
             };
-            // First the task, then the entries: it is refused where the stream has just failed, and
-            // then nobody must wait for it. Nobody can look in between, since the board is locked.
-            board.lane(shared.lane).worker_queue().push(task)?;
-            let merged = board.enter(shared.lane, submission, merge.as_ref(), next);
+            let queue = board.lane(shared.lane).worker_queue();
+            let last = queue.pushed() + tasks as u64;
+            // First the tasks, then the entries: they are refused where the stream has just failed, and
+            // then nobody must wait for them. Nobody can look in between, since the board is locked.
+            if waits.len() <= MANY_WAITS {
+                for event in waits {
+                    queue.push(self.traced(Owned::Wait(event)))?;
+                }
+            } else {
+                queue.push(self.traced(Owned::Waits(waits.into_boxed_slice())))?;
+            }
+            queue.push(self.traced(submission.owned(merge.as_ref())))?;
+            let merged = board.enter(shared.lane, submission, merge.as_ref(), last);
             drop(board);
             drop(merged);
             return Ok(());
+        }
+    }
+
+    /// Work with the stream's trace, if it has one.
+    fn traced(&self, work: Owned) -> Owned {
+        match self.trace() {
+            None => work,
+            Some(trace) => {
+                let (trace, track) = (Arc::clone(trace), Arc::clone(&self.shared.name));
+                Owned::Traced(Box::new((work, trace, track)))
+            }
         }
     }
 
@@ -271,7 +290,20 @@ impl Stream {
 }
 
 impl Lane {
-    fn worker_queue(&mut self) -> &mut TaskQueue<StreamTask> {
+    /// Whether fewer tasks than the limit wait or run; else the point at which that is so.
+    fn has_room(&mut self, limit: u64) -> Result<(), Event> {
+        let scheduled = self.now.count();
+        if scheduled - self.ended < limit {
+            return Ok(());
+        }
+        self.ended = self.now.ended().min(scheduled);
+        match scheduled - self.ended < limit {
+            true => Ok(()),
+            false => Err(self.now.at(scheduled + 1 - limit)),
+        }
+    }
+
+    fn worker_queue(&mut self) -> &mut TaskQueue<Owned> {
         self.queue
             .as_mut()
             .expect("a stream that does not run inline has a worker")
@@ -312,9 +344,6 @@ impl Board {
         }
         if let Some(merge) = &merge {
             ledger.waits(merge.entry(), Use::Read, &lane.now, waits);
-        }
-        if let Some(event) = submission.event() {
-            waits.push(event.clone());
         }
         Ok(merge)
     }

@@ -14,8 +14,8 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Values of static symbols, captured when work is scheduled.
-pub(crate) type Statics = SmallVec<[i64; 4]>;
+/// Values of static symbols, captured when work is scheduled. Few, so that a task is one cache line.
+pub(crate) type Statics = SmallVec<[i64; 3]>;
 
 /// Something that a stream does.
 pub(crate) trait Work {
@@ -58,20 +58,24 @@ pub(crate) trait Submission: Work {
         None
     }
 
-    /// A point to wait for, whatever it uses.
-    fn event(&self) -> Option<&Event> {
-        None
-    }
-
     /// The same with its own references.
     fn owned(&self, merge: Option<&Arc<Node>>) -> Owned;
 }
 
-/// Work that is kept until its turn comes.
+/// Work that is kept until its turn comes: what a stream's queue holds.
+///
+/// What it waits for is in tasks of its own before it, and traces are told in a box, so that the tasks that
+/// a worker takes over from another core are small.
 #[derive(Clone)]
 pub(crate) enum Owned {
-    /// Only the waiting.
+    /// Nothing.
     Nothing,
+    /// A wait for a point of another stream.
+    Wait(Event),
+    /// Many waits.
+    Waits(Box<[Event]>),
+    /// Work with its trace and the stream's track in it.
+    Traced(Box<(Owned, Arc<Trace>, Arc<str>)>),
     /// A kernel.
     Launch {
         routine: Arc<RoutineShared>,
@@ -94,7 +98,8 @@ pub(crate) enum Owned {
 impl Work for Owned {
     fn name(&self) -> &str {
         match self {
-            Owned::Nothing => "wait",
+            Owned::Nothing | Owned::Wait(_) | Owned::Waits(_) => "wait",
+            Owned::Traced(traced) => Work::name(&traced.0),
             Owned::Launch { routine, .. } => &routine.name,
             Owned::Upload { to: node, .. }
             | Owned::Zero { node }
@@ -105,7 +110,9 @@ impl Work for Owned {
 
     fn label(&self) -> String {
         match self {
-            Owned::Nothing => "wait".to_owned(),
+            Owned::Nothing | Owned::Waits(_) => "wait".to_owned(),
+            Owned::Wait(event) => format!("wait for {}", event.queue()),
+            Owned::Traced(traced) => traced.0.label(),
             Owned::Launch { routine, .. } => routine.name.to_string(),
             Owned::Upload { to, .. } => format!("{} from host", to.name),
             Owned::Zero { node } => format!("{} to zero", node.name),
@@ -116,7 +123,8 @@ impl Work for Owned {
 
     fn kind(&self) -> SpanKind {
         match self {
-            Owned::Nothing => SpanKind::Wait,
+            Owned::Nothing | Owned::Wait(_) | Owned::Waits(_) => SpanKind::Wait,
+            Owned::Traced(traced) => traced.0.kind(),
             Owned::Launch { .. } => SpanKind::Launch,
             Owned::Upload { .. }
             | Owned::Zero { .. }
@@ -135,6 +143,12 @@ impl Work for Owned {
         };
         match self {
             Owned::Nothing => Ok(()),
+            Owned::Wait(event) => wait(event),
+            Owned::Waits(events) => events.iter().try_for_each(wait),
+            Owned::Traced(traced) => {
+                let (work, trace, track) = &**traced;
+                in_trace(work, None, trace, track)
+            }
             Owned::Launch {
                 routine,
                 statics,
@@ -196,49 +210,54 @@ fn copy(from: &Node, to: &Node) -> Result<(), DeviceError> {
     Ok(())
 }
 
-/// Waits, then does something, both as spans where there is a trace.
+fn wait(event: &Event) -> Result<(), DeviceError> {
+    event.wait().map_err(|error| {
+        let queue = event.queue();
+        DeviceError::Other(format!("it needs what stream `{queue}` was to do: {error}"))
+    })
+}
+
+/// Does something as a span of a trace.
+fn in_trace(
+    work: &impl Work,
+    merge: Option<&Node>,
+    trace: &Trace,
+    track: &Arc<str>,
+) -> Result<(), DeviceError> {
+    let from = Instant::now();
+    let done = work.perform(merge);
+    trace.record(track, work.kind(), work.label(), from);
+    done
+}
+
+/// Waits, then does something, all as spans where there is a trace.
 pub(crate) fn carry_out(
     waits: &Waits,
     trace: Option<(&Trace, &Arc<str>)>,
     work: &impl Work,
     merge: Option<&Node>,
-) -> Result<(), Box<dyn Error + Send + Sync>> {
-    for wait in waits {
-        let from = trace.map(|_| Instant::now());
-        wait.wait().map_err(|error| {
-            format!("it needs what stream `{}` was to do: {error}", wait.queue())
-        })?;
-        if let (Some((trace, track)), Some(from)) = (trace, from) {
-            let name = format!("wait for {}", wait.queue());
-            trace.record(track, SpanKind::Wait, name, from);
+) -> Result<(), DeviceError> {
+    match trace {
+        None => {
+            waits.iter().try_for_each(wait)?;
+            work.perform(merge)
+        }
+        Some((trace, track)) => {
+            for event in waits {
+                in_trace(&Waiting { event }, None, trace, track)?;
+            }
+            in_trace(work, merge, trace, track)
         }
     }
-    let Some((trace, track)) = trace else {
-        return Ok(work.perform(merge)?);
-    };
-    let from = Instant::now();
-    let done = work.perform(merge);
-    trace.record(track, work.kind(), work.label(), from);
-    Ok(done?)
 }
 
-/// A piece of work in a stream's queue.
-pub(crate) struct StreamTask {
-    pub(crate) work: Owned,
-    /// Points of other streams that come first.
-    pub(crate) waits: Waits,
-    /// The trace, if there is one, and the stream's track in it.
-    pub(crate) trace: Option<(Arc<Trace>, Arc<str>)>,
-}
-
-impl Task for StreamTask {
+impl Task for Owned {
     fn name(&self) -> &str {
-        self.work.name()
+        Work::name(self)
     }
 
     fn run(&mut self) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let trace = self.trace.as_ref().map(|(trace, track)| (&**trace, track));
-        carry_out(&self.waits, trace, &self.work, None)
+        Ok(self.perform(None)?)
     }
 }
 
@@ -253,7 +272,7 @@ impl Work for Waiting<'_> {
     }
 
     fn label(&self) -> String {
-        "wait".to_owned()
+        format!("wait for {}", self.event.queue())
     }
 
     fn kind(&self) -> SpanKind {
@@ -261,7 +280,7 @@ impl Work for Waiting<'_> {
     }
 
     fn perform(&self, _merge: Option<&Node>) -> Result<(), DeviceError> {
-        Ok(())
+        wait(self.event)
     }
 }
 
@@ -274,11 +293,17 @@ impl Submission for Waiting<'_> {
         unreachable!("a wait uses no memory")
     }
 
-    fn event(&self) -> Option<&Event> {
-        Some(self.event)
-    }
-
     fn owned(&self, _merge: Option<&Arc<Node>>) -> Owned {
-        Owned::Nothing
+        Owned::Wait(self.event.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_fits_a_cache_line() {
+        assert!(size_of::<Owned>() <= 64, "{} bytes", size_of::<Owned>());
     }
 }

@@ -134,6 +134,11 @@ impl Event {
         self.count
     }
 
+    /// How many tasks of the queue ended, before it or behind it.
+    pub fn ended(&self) -> u64 {
+        self.progress.ended()
+    }
+
     /// The point of the same queue that has so many tasks before it. They need not be pushed yet: who
     /// waits for it waits for them to be pushed, too.
     pub fn at(&self, count: u64) -> Event {

@@ -133,11 +133,6 @@ impl<T: Task> TaskQueue<T> {
         self.pushed
     }
 
-    /// Whether [`push`](TaskQueue::push) would have to wait now.
-    pub fn is_full(&mut self) -> bool {
-        self.producer.as_mut().is_some_and(Producer::is_full)
-    }
-
     /// Whether everything pushed so far ended.
     pub fn is_idle(&self) -> bool {
         self.progress.ended() == self.pushed

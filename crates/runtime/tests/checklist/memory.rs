@@ -421,7 +421,6 @@ output z = counts[3 - b]
         assert!(error.contains("a scatter writes where its indices say"), "{error}");
     }
 
-    #[ignore = "known to be wrong: the reader computes `h` from what was written meanwhile"]
     fn line_24_nothing_is_inlined_across_a_write(place) {
         // Each program reads `h` as it was when `make` ran, or is refused; `x` has changed since.
         let make = ("make", "input x: f32[i=4]\noutput h = x + 1\noutput kept = x");

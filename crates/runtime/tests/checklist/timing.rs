@@ -15,7 +15,7 @@ const COUNT: &str = "state n: i64[]\nupdate n = n + 1";
 everywhere! {
     fn line_13_scheduling_does_not_wait_while_there_is_room(place) {
         let options = RuntimeOptions {
-            queue: NonZero::new(4).expect("not zero"),
+            queue: NonZero::new(64).expect("not zero"),
             ..place.options()
         };
         let (gate, runtime) = Gate::new(place, options);
@@ -24,27 +24,62 @@ everywhere! {
         let held = link(&stream.context(), &compile_named(&device, HELD, COUNT));
         held.context().write("n", &[0i64]).expect("written");
         stream.wait().expect("written");
-        for _ in 0..4 {
+        for _ in 0..64 {
             held.schedule(&[]).expect("scheduled while the first one is held up");
         }
         assert_eq!(stream.is_idle(), place.scheduler == Scheduler::Sync);
-        let scheduled = AtomicUsize::new(4);
+        let scheduled = AtomicUsize::new(64);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                for _ in 0..20 {
+                for _ in 0..200 {
                     held.schedule(&[]).expect("scheduled");
                     scheduled.fetch_add(1, Ordering::SeqCst);
                 }
             });
             let_others_run();
             if place.scheduler == Scheduler::Threads {
-                // One that runs and four that wait.
+                // One that runs and 64 that wait.
                 let now = scheduled.load(Ordering::SeqCst);
-                assert!(now <= 5, "{now} are scheduled, and there is room for four");
+                assert!(now <= 65, "{now} are scheduled, and there is room for 64");
             }
             gate.open();
         });
-        assert_eq!(read(held.context(), "n"), [24.], "none is dropped");
+        assert_eq!(read(held.context(), "n"), [264.], "none is dropped");
+    }
+
+    fn line_13_the_smallest_queue_is_enough(place) {
+        // Work that waits for three other streams still goes through a queue with room for one.
+        let options = RuntimeOptions {
+            queue: NonZero::<usize>::MIN,
+            ..place.options()
+        };
+        let device = Runtime::new(options).device(place.backend).expect("available");
+        let step = "input a: i64[i=8]\ninput b: i64[i]\ninput c: i64[i]\nstate n: i64[i]\nupdate n = n * 2 + a + b + c";
+        let set = "static value in 0 .. 1000\ndim i = 8\noutput {name} = value + i";
+        let routine = link(&device.stream().expect("a stream").context(), &compile(&device, "step", step));
+        let sources = ["a", "b", "c"].map(|name| {
+            let code = compile(&device, name, &set.replace("{name}", name));
+            (name, link(&device.stream().expect("a stream").context(), &code))
+        });
+        // One routine that reads what three streams wrote for it, in place.
+        let merge = "state n: i64[i=8]\ninput n.merge: i64[i]\nupdate n = n + n.merge";
+        let other = link(&device.stream().expect("a stream").context(), &compile(&device, "merge", merge));
+        routine.context().zero("n").expect("zeroed");
+        other.context().zero("n").expect("zeroed");
+        let (mut n, mut sum) = (0i64, 0i64);
+        for round in 0..100 {
+            for (at, (name, source)) in sources.iter().enumerate() {
+                source.schedule(&[("value", round + at as i64)]).expect("scheduled");
+                routine.context().copy_from(name, source.context()).expect("scheduled");
+            }
+            routine.schedule(&[]).expect("scheduled");
+            n = n.wrapping_mul(2).wrapping_add(3 * round + 3);
+            other.context().merge_from("n", routine.context(), Merge::Streaming).expect("scheduled");
+            other.schedule(&[]).expect("scheduled");
+            sum = sum.wrapping_add(n);
+        }
+        assert_eq!(read_array(routine.context(), "n").get_flat(0).as_i64(), Some(n));
+        assert_eq!(read_array(other.context(), "n").get_flat(0).as_i64(), Some(sum));
     }
 
     fn line_15_siblings_do_not_wait_for_each_other(place) {
@@ -211,6 +246,7 @@ everywhere! {
             }
         });
         let error = message(b.wait());
-        assert!(error.contains("it needs what stream") && error.contains("the cable is out"), "{error}");
+        let found = [b.name(), a.name(), "`held` failed", "the cable is out"].map(|part| error.contains(part));
+        assert_eq!(found, [true; 4], "who waited, for whom, and why it failed: {error}");
     }
 }

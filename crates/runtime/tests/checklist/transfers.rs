@@ -152,7 +152,6 @@ everywhere! {
         }
     }
 
-    #[ignore = "known to be wrong: the kernel reads what it has just written"]
     fn line_32_a_stream_that_merges_from_itself(place) {
         // In place, the kernel would read and write the same memory under two names.
         let text = "state g: f32[i=8]\ninput g.merge: f32[i]\nupdate g = g + g.merge[7 - i]";
