@@ -177,7 +177,7 @@ impl From<RuntimeError> for Failure {
     fn from(error: RuntimeError) -> Failure {
         match error {
             RuntimeError::Compile { reason, .. } => (*reason).into(),
-            RuntimeError::Sizes { reason, .. } => reason.into(),
+            RuntimeError::Sizes { reason, .. } => (*reason).into(),
             RuntimeError::Unavailable { name, why } | RuntimeError::Broken { name, why } => {
                 unavailable(&name, &why)
             }
