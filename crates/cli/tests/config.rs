@@ -30,7 +30,11 @@ fn config_says_where_every_value_comes_from() {
             json!(3),
             json!({ "source": "file", "path": "loopwright.toml", "line": 2 }),
         ),
-        ("pool_cap", json!(1u64 << 40), json!({ "source": "default" })),
+        (
+            "pool_cap",
+            json!(1u64 << 40),
+            json!({ "source": "default" }),
+        ),
         ("device", json!("auto"), json!({ "source": "default" })),
         ("strict", json!(false), json!({ "source": "default" })),
         ("trace", Value::Null, json!({ "source": "default" })),

@@ -167,17 +167,15 @@ impl Context {
                 nodes,
             }),
         };
-        Ok(Routine {
-            shared: Arc::new(RoutineShared {
-                name: Arc::clone(&code.shared.name),
-                context,
-                uses: uses.collect(),
-                layout,
-                launch,
-                _scratch: scratch.into_iter().map(|(pool, _)| pool).collect(),
-                log,
-            }),
-        })
+        Ok(Routine::new(RoutineShared {
+            name: Arc::clone(&code.shared.name),
+            context,
+            uses: uses.collect(),
+            layout,
+            launch,
+            _scratch: scratch.into_iter().map(|(pool, _)| pool).collect(),
+            log,
+        }))
     }
 
     /// Links the codes of a batch one behind the other. The context given back is downstream of all; every

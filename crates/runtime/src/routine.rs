@@ -11,13 +11,61 @@ use crate::plain::{Call, DeviceError, Launch};
 use crate::task::{Owned, Statics, Submission, Work};
 use crate::trace::SpanKind;
 use std::fmt;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Code tied to memory. Clones are the same routine.
 #[derive(Clone)]
 pub struct Routine {
-    pub(crate) shared: Arc<RoutineShared>,
+    handle: Arc<Handle>,
+}
+
+/// What holds a routine for those who schedule it.
+///
+/// Tasks in a queue refer to the routine without counting: that count would travel between the cores of the
+/// one who schedules and of the worker with every task. So the last handle that goes leaves the routine to
+/// the stream, behind its tasks.
+struct Handle {
+    /// There until the handle is dropped.
+    shared: Option<Arc<RoutineShared>>,
+    /// The point of the stream behind the last task with the routine, as a count.
+    last: AtomicU64,
+}
+
+impl Handle {
+    fn shared(&self) -> &Arc<RoutineShared> {
+        let shared = self.shared.as_ref();
+        shared.expect("the routine is there until the handle is dropped")
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if let Some(shared) = self.shared.take() {
+            let stream = shared.context.stream().clone();
+            stream.release(shared, *self.last.get_mut());
+        }
+    }
+}
+
+/// A routine that its handle, or the stream behind this task, keeps.
+#[derive(Clone, Copy)]
+pub(crate) struct RoutineRef(*const RoutineShared);
+
+// SAFETY: it is a reference to something that can be shared between threads.
+unsafe impl Send for RoutineRef {}
+
+impl Deref for RoutineRef {
+    type Target = RoutineShared;
+
+    fn deref(&self) -> &RoutineShared {
+        // SAFETY: a reference is made by `Launching::owned` for a task of the routine's stream, while a
+        // handle has the routine. The last handle drops it when that task has ended, or hands it to the
+        // stream behind that task; where the stream refuses it, since it has failed, the task that failed has
+        // ended and those behind it are dropped without a look at what they refer to.
+        unsafe { &*self.0 }
+    }
 }
 
 pub(crate) struct RoutineShared {
@@ -33,19 +81,32 @@ pub(crate) struct RoutineShared {
 }
 
 impl Routine {
+    pub(crate) fn new(shared: RoutineShared) -> Routine {
+        Routine {
+            handle: Arc::new(Handle {
+                shared: Some(Arc::new(shared)),
+                last: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    fn shared(&self) -> &Arc<RoutineShared> {
+        self.handle.shared()
+    }
+
     /// Its code's name.
     pub fn name(&self) -> &str {
-        &self.shared.name
+        &self.shared().name
     }
 
     /// Its context: the one that it was linked in, and its own arrays.
     pub fn context(&self) -> &Context {
-        &self.shared.context
+        &self.shared().context
     }
 
     /// The static symbols that scheduling binds, each with its range.
     pub fn statics(&self) -> impl Iterator<Item = (&str, Range<i64>)> {
-        let statics = self.shared.layout.statics.iter();
+        let statics = self.shared().layout.statics.iter();
         statics.map(|symbol| (&*symbol.name, symbol.low..symbol.high))
     }
 
@@ -62,9 +123,10 @@ impl Routine {
     /// something failed on the stream.
     pub fn schedule(&self, statics: &[(&str, i64)]) -> Result<(), RuntimeError> {
         let statics = self.capture(statics)?;
-        let stream = self.shared.context.stream();
+        let stream = self.shared().context.stream();
         stream.submit(&Launching {
-            routine: &self.shared,
+            routine: self.shared(),
+            handle: &self.handle,
             statics,
         })
     }
@@ -75,7 +137,7 @@ impl Routine {
     /// As [`schedule`](Routine::schedule), and [`RuntimeError::Stream`] where it failed.
     pub fn run(&self, statics: &[(&str, i64)]) -> Result<(), RuntimeError> {
         self.schedule(statics)?;
-        self.shared.context.stream().wait()
+        self.shared().context.stream().wait()
     }
 
     /// What the routine's kernel stored when it last ran, where stores are logged: waits for its stream.
@@ -84,17 +146,17 @@ impl Routine {
     /// # Errors
     /// [`RuntimeError::Stream`] where something failed.
     pub fn stores(&self) -> Result<(Vec<loopwright_backend::LogRecord>, u64), RuntimeError> {
-        self.shared.context.stream().wait()?;
-        Ok(match &self.shared.log {
-            Some(log) => log.read(self.shared.layout.program.log_sites()),
+        self.shared().context.stream().wait()?;
+        Ok(match &self.shared().log {
+            Some(log) => log.read(self.shared().layout.program.log_sites()),
             None => (Vec::new(), 0),
         })
     }
 
     /// Values for all static symbols, in their order.
     fn capture(&self, given: &[(&str, i64)]) -> Result<Statics, RuntimeError> {
-        let layout = &self.shared.layout;
-        let routine = || Arc::clone(&self.shared.name);
+        let layout = &self.shared().layout;
+        let routine = || Arc::clone(&self.shared().name);
         let mut values = Statics::new();
         for symbol in &layout.statics {
             let found = given.iter().rev().find(|(name, _)| *name == &*symbol.name);
@@ -135,7 +197,8 @@ impl Routine {
 
 /// A routine on its way into its stream.
 struct Launching<'a> {
-    routine: &'a Arc<RoutineShared>,
+    routine: &'a RoutineShared,
+    handle: &'a Handle,
     statics: Statics,
 }
 
@@ -187,9 +250,14 @@ impl Submission for Launching<'_> {
         }
     }
 
+    fn entered(&self, last: u64) {
+        // Under the board's lock, and read when nobody else has the handle any more.
+        self.handle.last.store(last, Ordering::Relaxed);
+    }
+
     fn owned(&self, merge: Option<&Arc<Node>>) -> Owned {
         Owned::Launch {
-            routine: Arc::clone(self.routine),
+            routine: RoutineRef(self.routine),
             statics: self.statics.clone(),
             merge: merge.map(Arc::clone),
         }
@@ -283,6 +351,6 @@ impl StoreLog {
 
 impl fmt::Debug for Routine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Routine").field(&self.shared.name).finish()
+        f.debug_tuple("Routine").field(&self.shared().name).finish()
     }
 }

@@ -5,9 +5,10 @@ use crate::device::{Device, DeviceShared};
 use crate::error::RuntimeError;
 use crate::ledger::{Ledger, MANY_WAITS, Use, Waits};
 use crate::node::Node;
+use crate::routine::RoutineShared;
 use crate::task::{Owned, Submission, Waiting, carry_out};
 use crate::trace::{SpanKind, Trace, host_track};
-use loopwright_threads::{Event, InlineQueue, TaskQueue};
+use loopwright_threads::{Event, InlineQueue, TaskQueue, ThreadsError};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -262,9 +263,44 @@ impl Stream {
             }
             queue.push(self.traced(submission.owned(merge.as_ref())))?;
             let merged = board.enter(shared.lane, submission, merge.as_ref(), last);
+            submission.entered(last);
             drop(board);
             drop(merged);
             return Ok(());
+        }
+    }
+
+    /// Lets a routine go when its tasks, up to the `last` of this stream, are done.
+    pub(crate) fn release(&self, mut routine: Arc<RoutineShared>, last: u64) {
+        let shared = &self.shared;
+        if shared.inline.is_some() {
+            return;
+        }
+        loop {
+            // Never let go under the lock: memory that goes takes it, too.
+            let mut board = crate::lock(&shared.device.runtime.board);
+            let lane = board.lane(shared.lane);
+            if lane.now.ended() >= last || lane.worker_queue().check().is_err() {
+                // Where the stream has failed, no task looks at the routine any more.
+                break;
+            }
+            match lane.worker_queue().try_push(Owned::Release(routine)) {
+                Ok(()) => {
+                    let pushed = lane.worker_queue().pushed();
+                    lane.now.move_to(pushed);
+                    return;
+                }
+                Err(Owned::Release(back)) => routine = back,
+                Err(_) => unreachable!("what was refused is what was pushed"),
+            }
+            let space = lane.now.at(lane.now.ended() + 1);
+            drop(board);
+            if let Err(ThreadsError::WaitsForItself { .. }) = space.wait() {
+                // A task of the stream itself lets go of the last handle, and the queue is full. No task
+                // does; if one did, keeping the routine would be all that is left.
+                std::mem::forget(routine);
+                return;
+            }
         }
     }
 
@@ -299,7 +335,8 @@ impl Lane {
         self.ended = self.now.ended().min(scheduled);
         match scheduled - self.ended < limit {
             true => Ok(()),
-            false => Err(self.now.at(scheduled + 1 - limit)),
+            // Until a quarter is free: to look for every single place would slow the worker down.
+            false => Err(self.now.at(scheduled + (limit / 4).max(1) - limit)),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::error::RuntimeError;
 use crate::ledger::{Entry, Use, Waits};
 use crate::node::Node;
 use crate::plain::DeviceError;
-use crate::routine::RoutineShared;
+use crate::routine::{RoutineRef, RoutineShared};
 use crate::trace::{SpanKind, Trace};
 use crate::transfer::DownloadSlot;
 use loopwright_graph::Array;
@@ -58,6 +58,11 @@ pub(crate) trait Submission: Work {
         None
     }
 
+    /// Told that it was entered, and how many tasks of the stream are behind with it.
+    fn entered(&self, last: u64) {
+        let _ = last;
+    }
+
     /// The same with its own references.
     fn owned(&self, merge: Option<&Arc<Node>>) -> Owned;
 }
@@ -72,13 +77,15 @@ pub(crate) enum Owned {
     Nothing,
     /// A wait for a point of another stream.
     Wait(Event),
+    /// A routine that nobody schedules any more: it goes when its tasks are done.
+    Release(Arc<RoutineShared>),
     /// Many waits.
     Waits(Box<[Event]>),
     /// Work with its trace and the stream's track in it.
     Traced(Box<(Owned, Arc<Trace>, Arc<str>)>),
     /// A kernel.
     Launch {
-        routine: Arc<RoutineShared>,
+        routine: RoutineRef,
         statics: Statics,
         merge: Option<Arc<Node>>,
     },
@@ -99,6 +106,7 @@ impl Work for Owned {
     fn name(&self) -> &str {
         match self {
             Owned::Nothing | Owned::Wait(_) | Owned::Waits(_) => "wait",
+            Owned::Release(routine) => &routine.name,
             Owned::Traced(traced) => Work::name(&traced.0),
             Owned::Launch { routine, .. } => &routine.name,
             Owned::Upload { to: node, .. }
@@ -110,7 +118,9 @@ impl Work for Owned {
 
     fn label(&self) -> String {
         match self {
-            Owned::Nothing | Owned::Waits(_) => "wait".to_owned(),
+            Owned::Nothing => "merge in place".to_owned(),
+            Owned::Waits(_) => "wait".to_owned(),
+            Owned::Release(routine) => format!("release {}", routine.name),
             Owned::Wait(event) => format!("wait for {}", event.queue()),
             Owned::Traced(traced) => traced.0.label(),
             Owned::Launch { routine, .. } => routine.name.to_string(),
@@ -123,7 +133,7 @@ impl Work for Owned {
 
     fn kind(&self) -> SpanKind {
         match self {
-            Owned::Nothing | Owned::Wait(_) | Owned::Waits(_) => SpanKind::Wait,
+            Owned::Nothing | Owned::Wait(_) | Owned::Waits(_) | Owned::Release(_) => SpanKind::Wait,
             Owned::Traced(traced) => traced.0.kind(),
             Owned::Launch { .. } => SpanKind::Launch,
             Owned::Upload { .. }
@@ -142,7 +152,7 @@ impl Work for Owned {
             move |error: DeviceError| DeviceError::Other(format!("{what}: {error}"))
         };
         match self {
-            Owned::Nothing => Ok(()),
+            Owned::Nothing | Owned::Release(_) => Ok(()),
             Owned::Wait(event) => wait(event),
             Owned::Waits(events) => events.iter().try_for_each(wait),
             Owned::Traced(traced) => {

@@ -123,6 +123,24 @@ impl<T: Task> TaskQueue<T> {
         Ok(())
     }
 
+    /// Puts a task behind the others, if it need not wait for that.
+    ///
+    /// # Errors
+    /// The task, where the queue is full or a task failed.
+    pub fn try_push(&mut self, task: T) -> Result<(), T> {
+        let producer = self.producer.as_mut();
+        let producer = producer.filter(|_| self.progress.failure().is_none());
+        let Some(producer) = producer else {
+            return Err(task);
+        };
+        if producer.is_full() {
+            return Err(task);
+        }
+        producer.push(task)?;
+        self.pushed += 1;
+        Ok(())
+    }
+
     /// The point behind everything pushed so far.
     pub fn record(&self) -> Event {
         Event::new(Arc::clone(&self.progress), self.pushed)

@@ -7,7 +7,7 @@ fn address(loc: Loc) -> *mut u8 {
 }
 
 fn memory(context: &Context) {
-    let _ = context.shared;
+    let _ = context.memory;
 }
 
 fn main() {

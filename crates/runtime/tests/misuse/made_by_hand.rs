@@ -1,9 +1,9 @@
-//! Streams come from devices, contexts from streams, routines from links.
+//! Streams come from devices, contexts from streams, routines from links: none has a field to fill.
 
 use loopwright_runtime::{Context, Routine, Stream};
 
 fn main() {
-    let _ = Stream {};
-    let _ = Context {};
-    let _ = Routine {};
+    let _ = Stream { by: "hand" };
+    let _ = Context { by: "hand" };
+    let _ = Routine { by: "hand" };
 }
