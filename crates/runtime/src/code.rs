@@ -254,6 +254,12 @@ fn inline_virtual_outputs(programs: &[BatchProgram<'_>]) -> Result<Vec<Graph>, R
                     let parameter = graph.node(parameter);
                     parameter.name == *name && matches!(parameter.op, NodeOp::Input)
                 });
+                if other < at && reads {
+                    let reader = programs[other].name;
+                    return Err(refuse(format!(
+                        "`{name}` cannot be virtual: `{reader}` reads it and comes before it"
+                    )));
+                }
                 if other != at && reads {
                     *graph = graph
                         .inline_input(name, &definition, node)

@@ -160,7 +160,11 @@ impl Context {
         let uses = arrays
             .iter()
             .zip(&layout.arrays)
-            .map(|(node, array)| (node.entry(), array.usage));
+            .map(|(node, array)| match array.usage {
+                Use::Overwrite => (node.entry(), node.covered()),
+                usage => (node.entry(), usage),
+            })
+            .chain(log.iter().map(|log| (log.node.entry(), Use::Overwrite)));
         let context = Context {
             shared: Arc::new(ContextShared {
                 stream: self.shared.stream.clone(),
@@ -277,7 +281,7 @@ impl Context {
         let missing = found.iter().filter(|found| found.is_err()).count();
         let mut entries: Vec<Entry> = Vec::with_capacity(missing);
         if missing > 0 {
-            let mut board = crate::lock(&device.runtime.board);
+            let mut board = device.runtime.board.lock();
             entries.extend((0..missing).map(|_| board.ledger.open()));
         }
         let mut entries = entries.into_iter();
@@ -339,7 +343,7 @@ impl Context {
                     let node = &arrays[*at];
                     let access = match layout.arrays[*at].usage {
                         Use::Read => MemoryAccess::Read,
-                        Use::Overwrite | Use::Update => MemoryAccess::Write,
+                        Use::Overwrite | Use::Patch | Use::Update => MemoryAccess::Write,
                     };
                     memory(node.pool(), node.offset, node.bytes, access)
                 }
@@ -364,7 +368,7 @@ impl Context {
                 },
                 ArgumentLayout::Log => {
                     let log = log.expect("a program that logs has a log");
-                    memory(&log.pool, 0, log.bytes(), MemoryAccess::Write)
+                    memory(log.node.pool(), 0, log.node.bytes, MemoryAccess::Write)
                 }
             });
         }
@@ -490,7 +494,7 @@ impl Context {
             })?;
         let pool = Pool::adopt(device, slab);
         let now = self.shared.stream.record();
-        let mut board = crate::lock(&device.runtime.board);
+        let mut board = device.runtime.board.lock();
         let entry = board.ledger.open();
         // As written at a point that is past or on this stream, which keeps its order.
         board.ledger.enter(entry, Use::Overwrite, &now.at(0));

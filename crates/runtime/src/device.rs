@@ -8,6 +8,7 @@ use crate::stream::{Board, Scheduler, Shared, Stream};
 use crate::trace::Trace;
 use crate::verify::Verify;
 use loopwright_backend::{CompileOptions, Compiler, KernelBackend, Unavailable, backends};
+use loopwright_threads::ShortLock;
 use rustc_hash::FxHashMap;
 use std::fmt;
 use std::num::NonZero;
@@ -102,7 +103,7 @@ impl Runtime {
         Runtime {
             options: Arc::new(options),
             shared: Arc::new(Shared {
-                board: Mutex::new(Board::default()),
+                board: ShortLock::new(Board::default()),
                 trace,
             }),
             platforms: Vec::new(),

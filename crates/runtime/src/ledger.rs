@@ -15,6 +15,8 @@ pub(crate) enum Use {
     Read,
     /// Writes all of it, and reads nothing of what was there.
     Overwrite,
+    /// Writes a part of it, and leaves the rest as it was.
+    Patch,
     /// Reads and writes it.
     Update,
 }
@@ -24,8 +26,13 @@ impl Use {
         matches!(self, Use::Read | Use::Update)
     }
 
+    /// Whether anything that was there before is there, or used, after.
+    fn keeps(self) -> bool {
+        !matches!(self, Use::Overwrite)
+    }
+
     pub(crate) fn writes(self) -> bool {
-        matches!(self, Use::Overwrite | Use::Update)
+        matches!(self, Use::Overwrite | Use::Patch | Use::Update)
     }
 }
 
@@ -33,8 +40,17 @@ impl Use {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct Entry(u32);
 
-/// The points that a task waits for, at most one of each other stream.
-pub(crate) type Waits = SmallVec<[Event; MANY_WAITS]>;
+/// A point that a task waits for.
+#[derive(Clone)]
+pub(crate) struct Wait {
+    pub(crate) event: Event,
+    /// Whether what is before it must have gone well: it does where its values are used, and need not where
+    /// they are only to be written over, or where they were only read.
+    pub(crate) well: bool,
+}
+
+/// The points that a task waits for, at most two of each other stream.
+pub(crate) type Waits = SmallVec<[Wait; MANY_WAITS]>;
 
 /// More other streams than this are rarely waited for at once.
 pub(crate) const MANY_WAITS: usize = 8;
@@ -86,11 +102,11 @@ impl Ledger {
     pub(crate) fn waits(&mut self, entry: Entry, usage: Use, now: &Event, waits: &mut Waits) {
         let uses = &mut self.entries[entry.0 as usize];
         if let Some(writer) = &uses.writer {
-            add(writer, now, waits);
+            add(writer, usage.keeps(), now, waits);
         }
         if usage.writes() {
             for reader in &uses.readers {
-                add(reader, now, waits);
+                add(reader, false, now, waits);
             }
         }
     }
@@ -112,21 +128,31 @@ impl Ledger {
                 .find(|reader| reader.is_same_queue(now));
             match known {
                 Some(reader) => reader.move_to(now.count()),
-                None => uses.readers.push(now.clone()),
+                None => {
+                    // Reads that are done need no more be waited for, and their streams may be gone.
+                    uses.readers.retain(|reader| !reader.is_done());
+                    uses.readers.push(now.clone());
+                }
             }
         }
     }
 }
 
-/// Adds a point to wait for, unless it is on the task's own stream, which keeps its order, or done well.
-fn add(point: &Event, now: &Event, waits: &mut Waits) {
-    if point.is_same_queue(now) || (point.is_done() && point.failure().is_none()) {
+/// Adds a point to wait for, unless it is on the task's own stream, which keeps its order, or done as it must.
+fn add(point: &Event, well: bool, now: &Event, waits: &mut Waits) {
+    if point.is_same_queue(now) || (point.is_done() && (!well || point.failure().is_none())) {
         return;
     }
-    match waits.iter_mut().find(|known| known.is_same_queue(point)) {
-        Some(known) if known.count() < point.count() => known.move_to(point.count()),
+    let known = waits
+        .iter_mut()
+        .find(|known| known.well == well && known.event.is_same_queue(point));
+    match known {
+        Some(known) if known.event.count() < point.count() => known.event.move_to(point.count()),
         Some(_) => {}
-        None => waits.push(point.clone()),
+        None => waits.push(Wait {
+            event: point.clone(),
+            well,
+        }),
     }
 }
 
@@ -136,7 +162,9 @@ mod tests {
     use loopwright_threads::{InlineQueue, Job};
 
     fn counts(waits: &Waits) -> Vec<(String, u64)> {
-        let pairs = waits.iter().map(|wait| (wait.queue().into(), wait.count()));
+        let pairs = waits
+            .iter()
+            .map(|wait| (wait.event.queue().into(), wait.event.count()));
         pairs.collect()
     }
 

@@ -1,7 +1,7 @@
 //! Arrays in a device's memory.
 
 use crate::error::describe;
-use crate::ledger::Entry;
+use crate::ledger::{Entry, Use};
 use crate::memory::{Loc, Pool};
 use crate::plain::Slab;
 use loopwright_ops::DType;
@@ -97,6 +97,14 @@ impl Node {
         }
     }
 
+    /// How writing all of it uses the memory that it is in.
+    pub(crate) fn covered(&self) -> Use {
+        match &self.memory {
+            Memory::Own { .. } => Use::Overwrite,
+            Memory::Part(_) => Use::Patch,
+        }
+    }
+
     pub(crate) fn pool(&self) -> &Arc<Pool> {
         match &self.memory {
             Memory::Own { pool, .. } => pool,
@@ -141,7 +149,7 @@ impl Deref for Node {
 impl Drop for Node {
     fn drop(&mut self) {
         if let Memory::Own { entry, pool } = &self.memory {
-            crate::lock(&pool.runtime.board).ledger.close(*entry);
+            pool.runtime.board.lock().ledger.close(*entry);
         }
     }
 }

@@ -6,10 +6,12 @@ use crate::error::RuntimeError;
 use crate::layout::Layout;
 use crate::ledger::{Entry, Use};
 use crate::memory::Pool;
-use crate::node::Node;
+use crate::node::{ArrayInfo, Node};
 use crate::plain::{Call, DeviceError, Launch};
 use crate::task::{Owned, Statics, Submission, Work};
 use crate::trace::SpanKind;
+use loopwright_backend::{LogRecord, decode_log, log_words};
+use loopwright_ops::DType;
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -145,12 +147,15 @@ impl Routine {
     ///
     /// # Errors
     /// [`RuntimeError::Stream`] where something failed.
-    pub fn stores(&self) -> Result<(Vec<loopwright_backend::LogRecord>, u64), RuntimeError> {
-        self.shared().context.stream().wait()?;
-        Ok(match &self.shared().log {
-            Some(log) => log.read(self.shared().layout.program.log_sites()),
-            None => (Vec::new(), 0),
-        })
+    pub fn stores(&self) -> Result<(Vec<LogRecord>, u64), RuntimeError> {
+        let Some(log) = &self.shared().log else {
+            return Ok((Vec::new(), 0));
+        };
+        let words = self.shared().context.download_node(&log.node)?.wait()?;
+        let words: &[u64] = bytemuck::cast_slice(words.bytes());
+        let records = decode_log(words, self.shared().layout.program.log_sites());
+        let missed = words[0].saturating_sub(StoreLog::RECORDS as u64);
+        Ok((records, missed))
     }
 
     /// Values for all static symbols, in their order.
@@ -221,6 +226,10 @@ impl Work for Launching<'_> {
 }
 
 impl Submission for Launching<'_> {
+    fn shared_name(&self) -> Arc<str> {
+        Arc::clone(&self.routine.name)
+    }
+
     fn uses(&self) -> &[(Entry, Use)] {
         &self.routine.uses
     }
@@ -305,47 +314,36 @@ impl RoutineShared {
 
 /// Memory that a kernel logs its stores to.
 pub(crate) struct StoreLog {
-    pub(crate) pool: Arc<Pool>,
+    /// An array of words that is no context's; its uses are in the ledger like any other's.
+    pub(crate) node: Arc<Node>,
 }
 
 impl StoreLog {
     /// How many stores there is room for.
     const RECORDS: usize = 1 << 16;
-    const WORDS: usize = 2 + 4 * StoreLog::RECORDS;
 
     pub(crate) fn new(device: &Arc<DeviceShared>) -> Result<StoreLog, RuntimeError> {
-        let pool = Pool::new(device, StoreLog::WORDS * 8, "the log of stores")?;
-        Ok(StoreLog { pool })
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        StoreLog::WORDS * 8
+        let words = log_words(StoreLog::RECORDS);
+        let info = ArrayInfo {
+            name: "the log of stores".into(),
+            dtype: DType::U64,
+            shape: [words].into(),
+            bytes: words * size_of::<u64>(),
+        };
+        let pool = Pool::new(device, info.bytes, &info.name)?;
+        let entry = device.runtime.board.lock().ledger.open();
+        let origin = "the runtime".into();
+        Ok(StoreLog {
+            node: Arc::new(Node::new(Arc::new(info), pool, 0, entry, origin)),
+        })
     }
 
     /// Empties it, before a run.
     fn clear(&self) -> Result<(), DeviceError> {
         let mut head = [0; 16];
         head[8..].copy_from_slice(&(StoreLog::RECORDS as u64).to_ne_bytes());
-        // SAFETY: the routine's stream calls this, and nothing else runs on it.
-        unsafe { self.pool.slab.write(0, &head) }
-    }
-
-    fn read(
-        &self,
-        sites: &[loopwright_backend::StoreSite],
-    ) -> (Vec<loopwright_backend::LogRecord>, u64) {
-        let mut words = vec![0u64; StoreLog::WORDS];
-        // SAFETY: the caller waited for the stream; a run that another thread schedules meanwhile can
-        // make the records wrong, and bytes are bytes.
-        let read = unsafe { self.pool.slab.read(0, bytemuck::cast_slice_mut(&mut words)) };
-        match read {
-            Ok(()) => {
-                let records = loopwright_backend::decode_log(&words, sites);
-                let lost = words[0].saturating_sub(StoreLog::RECORDS as u64);
-                (records, lost)
-            }
-            Err(_) => (Vec::new(), 0),
-        }
+        // SAFETY: the routine's task calls this, which the ledger ordered behind all that uses the log.
+        unsafe { self.node.slab().write(0, &head) }
     }
 }
 

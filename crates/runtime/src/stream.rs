@@ -3,12 +3,12 @@
 use crate::context::Context;
 use crate::device::{Device, DeviceShared};
 use crate::error::RuntimeError;
-use crate::ledger::{Ledger, MANY_WAITS, Use, Waits};
+use crate::ledger::{Ledger, MANY_WAITS, Use, Wait, Waits};
 use crate::node::Node;
 use crate::routine::RoutineShared;
 use crate::task::{Owned, Submission, Waiting, carry_out};
 use crate::trace::{SpanKind, Trace, host_track};
-use loopwright_threads::{Event, InlineQueue, TaskQueue, ThreadsError};
+use loopwright_threads::{Event, InlineQueue, ShortLock, TaskQueue, ThreadsError};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -36,7 +36,7 @@ impl Scheduler {
 
 /// What all devices and streams of a runtime share.
 pub(crate) struct Shared {
-    pub(crate) board: Mutex<Board>,
+    pub(crate) board: ShortLock<Board>,
     pub(crate) trace: Option<Arc<Trace>>,
 }
 
@@ -66,6 +66,8 @@ pub(crate) struct StreamShared {
     pub(crate) name: Arc<str>,
     id: u64,
     pub(crate) device: Arc<DeviceShared>,
+    /// The point before everything.
+    start: Event,
     lane: usize,
     /// For streams that run inline; locked while a task runs.
     inline: Option<Mutex<InlineQueue>>,
@@ -100,6 +102,7 @@ impl Stream {
                 (queue.record(), Some(queue), None)
             }
         };
+        let start = now.clone();
         let lane = Lane {
             now,
             ended: 0,
@@ -107,7 +110,7 @@ impl Stream {
             merge: None,
             merge_memory: None,
         };
-        let mut board = crate::lock(&device.runtime.board);
+        let mut board = device.runtime.board.lock();
         let free = board.lanes.iter().position(Option::is_none);
         let at = free.unwrap_or_else(|| {
             board.lanes.push(None);
@@ -120,6 +123,7 @@ impl Stream {
                 name,
                 id: IDS.fetch_add(1, Ordering::Relaxed),
                 device: Arc::clone(device),
+                start,
                 lane: at,
                 inline,
                 limit: limit.get() as u64,
@@ -156,7 +160,8 @@ impl Stream {
 
     /// Whether everything scheduled so far ended.
     pub fn is_idle(&self) -> bool {
-        self.record().is_done()
+        let count = self.with_lane(|lane| lane.now.count());
+        self.shared.start.ended() >= count
     }
 
     /// Waits until everything scheduled so far ended.
@@ -166,7 +171,8 @@ impl Stream {
     pub fn wait(&self) -> Result<(), RuntimeError> {
         let trace = self.shared.device.runtime.trace.as_ref();
         let from = trace.map(|_| Instant::now());
-        let ended = self.record().wait();
+        let (event, count) = (&self.shared.start, self.with_lane(|lane| lane.now.count()));
+        let ended = event.wait_at(count);
         if let (Some(trace), Some(from)) = (trace, from) {
             let name = format!("wait for {}", self.shared.name);
             trace.record(&host_track(), SpanKind::Wait, name, from);
@@ -191,7 +197,11 @@ impl Stream {
     /// [`RuntimeError::Stream`] where this stream has failed. Where the other one fails, this one
     /// fails when it gets there.
     pub fn wait_for(&self, event: &Event) -> Result<(), RuntimeError> {
-        self.submit(&Waiting { event })
+        let wait = Wait {
+            event: event.clone(),
+            well: true,
+        };
+        self.submit(&Waiting { wait: &wait })
     }
 
     /// Puts work behind everything scheduled so far.
@@ -217,7 +227,7 @@ impl Stream {
         // Held while the task runs, so that another thread's comes after it.
         let mut queue = crate::lock(inline);
         queue.check()?;
-        let mut board = crate::lock(&self.shared.device.runtime.board);
+        let mut board = self.shared.device.runtime.board.lock();
         let merge = board.prepare(self.shared.lane, submission, &mut waits)?;
         // Entered before it runs: what others schedule meanwhile waits for it.
         let next = queue.pushed() + 1;
@@ -235,7 +245,7 @@ impl Stream {
         let shared = &self.shared;
         loop {
             let mut waits = Waits::new();
-            let mut board = crate::lock(&shared.device.runtime.board);
+            let mut board = shared.device.runtime.board.lock();
             let lane = board.lane(shared.lane);
             lane.worker_queue().check()?;
             if let Err(space) = lane.has_room(shared.limit) {
@@ -255,11 +265,13 @@ impl Stream {
             // First the tasks, then the entries: they are refused where the stream has just failed, and
             // then nobody must wait for them. Nobody can look in between, since the board is locked.
             if waits.len() <= MANY_WAITS {
-                for event in waits {
-                    queue.push(self.traced(Owned::Wait(event)))?;
+                for wait in waits {
+                    let needed_by = submission.shared_name();
+                    queue.push(self.traced(Owned::Wait { wait, needed_by }))?;
                 }
             } else {
-                queue.push(self.traced(Owned::Waits(waits.into_boxed_slice())))?;
+                let (waits, needed_by) = (waits.into_boxed_slice(), submission.shared_name());
+                queue.push(self.traced(Owned::Waits { waits, needed_by }))?;
             }
             queue.push(self.traced(submission.owned(merge.as_ref())))?;
             let merged = board.enter(shared.lane, submission, merge.as_ref(), last);
@@ -278,7 +290,7 @@ impl Stream {
         }
         loop {
             // Never let go under the lock: memory that goes takes it, too.
-            let mut board = crate::lock(&shared.device.runtime.board);
+            let mut board = shared.device.runtime.board.lock();
             let lane = board.lane(shared.lane);
             if lane.now.ended() >= last || lane.worker_queue().check().is_err() {
                 // Where the stream has failed, no task looks at the routine any more.
@@ -317,7 +329,14 @@ impl Stream {
 
     /// Looks at the stream's part of the board. What is dropped must be given back, not dropped in here.
     pub(crate) fn with_lane<R>(&self, look: impl FnOnce(&mut Lane) -> R) -> R {
-        look(crate::lock(&self.shared.device.runtime.board).lane(self.shared.lane))
+        look(
+            self.shared
+                .device
+                .runtime
+                .board
+                .lock()
+                .lane(self.shared.lane),
+        )
     }
 
     fn trace(&self) -> Option<&Arc<Trace>> {
@@ -412,7 +431,7 @@ impl Board {
 impl Drop for StreamShared {
     fn drop(&mut self) {
         // Ended without the lock: what is left in the queue may take it.
-        let lane = crate::lock(&self.device.runtime.board).lanes[self.lane].take();
+        let lane = self.device.runtime.board.lock().lanes[self.lane].take();
         drop(lane);
     }
 }

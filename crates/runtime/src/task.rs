@@ -1,14 +1,14 @@
 //! What streams run.
 
 use crate::error::RuntimeError;
-use crate::ledger::{Entry, Use, Waits};
+use crate::ledger::{Entry, Use, Wait, Waits};
 use crate::node::Node;
 use crate::plain::DeviceError;
 use crate::routine::{RoutineRef, RoutineShared};
 use crate::trace::{SpanKind, Trace};
 use crate::transfer::DownloadSlot;
 use loopwright_graph::Array;
-use loopwright_threads::{Event, Task};
+use loopwright_threads::Task;
 use smallvec::SmallVec;
 use std::error::Error;
 use std::sync::Arc;
@@ -36,6 +36,9 @@ pub(crate) trait Work {
 /// Work on its way into a stream. With a worker it becomes [`Owned`]; inline it is done as it stands, which
 /// spares the counting of references.
 pub(crate) trait Submission: Work {
+    /// What errors call it, to be kept.
+    fn shared_name(&self) -> Arc<str>;
+
     /// Memory that it uses.
     fn uses(&self) -> &[(Entry, Use)];
 
@@ -75,12 +78,15 @@ pub(crate) trait Submission: Work {
 pub(crate) enum Owned {
     /// Nothing.
     Nothing,
-    /// A wait for a point of another stream.
-    Wait(Event),
+    /// A wait for a point of another stream, by something of that name.
+    Wait { wait: Wait, needed_by: Arc<str> },
     /// A routine that nobody schedules any more: it goes when its tasks are done.
     Release(Arc<RoutineShared>),
     /// Many waits.
-    Waits(Box<[Event]>),
+    Waits {
+        waits: Box<[Wait]>,
+        needed_by: Arc<str>,
+    },
     /// Work with its trace and the stream's track in it.
     Traced(Box<(Owned, Arc<Trace>, Arc<str>)>),
     /// A kernel.
@@ -105,7 +111,8 @@ pub(crate) enum Owned {
 impl Work for Owned {
     fn name(&self) -> &str {
         match self {
-            Owned::Nothing | Owned::Wait(_) | Owned::Waits(_) => "wait",
+            Owned::Nothing => "wait",
+            Owned::Wait { needed_by, .. } | Owned::Waits { needed_by, .. } => needed_by,
             Owned::Release(routine) => &routine.name,
             Owned::Traced(traced) => Work::name(&traced.0),
             Owned::Launch { routine, .. } => &routine.name,
@@ -119,9 +126,9 @@ impl Work for Owned {
     fn label(&self) -> String {
         match self {
             Owned::Nothing => "merge in place".to_owned(),
-            Owned::Waits(_) => "wait".to_owned(),
+            Owned::Waits { .. } => "wait".to_owned(),
             Owned::Release(routine) => format!("release {}", routine.name),
-            Owned::Wait(event) => format!("wait for {}", event.queue()),
+            Owned::Wait { wait, .. } => format!("wait for {}", wait.event.queue()),
             Owned::Traced(traced) => traced.0.label(),
             Owned::Launch { routine, .. } => routine.name.to_string(),
             Owned::Upload { to, .. } => format!("{} from host", to.name),
@@ -133,7 +140,9 @@ impl Work for Owned {
 
     fn kind(&self) -> SpanKind {
         match self {
-            Owned::Nothing | Owned::Wait(_) | Owned::Waits(_) | Owned::Release(_) => SpanKind::Wait,
+            Owned::Nothing | Owned::Wait { .. } | Owned::Waits { .. } | Owned::Release(_) => {
+                SpanKind::Wait
+            }
             Owned::Traced(traced) => traced.0.kind(),
             Owned::Launch { .. } => SpanKind::Launch,
             Owned::Upload { .. }
@@ -153,8 +162,8 @@ impl Work for Owned {
         };
         match self {
             Owned::Nothing | Owned::Release(_) => Ok(()),
-            Owned::Wait(event) => wait(event),
-            Owned::Waits(events) => events.iter().try_for_each(wait),
+            Owned::Wait { wait, .. } => wait.perform(),
+            Owned::Waits { waits, .. } => waits.iter().try_for_each(Wait::perform),
             Owned::Traced(traced) => {
                 let (work, trace, track) = &**traced;
                 in_trace(work, None, trace, track)
@@ -220,11 +229,18 @@ fn copy(from: &Node, to: &Node) -> Result<(), DeviceError> {
     Ok(())
 }
 
-fn wait(event: &Event) -> Result<(), DeviceError> {
-    event.wait().map_err(|error| {
-        let queue = event.queue();
-        DeviceError::Other(format!("it needs what stream `{queue}` was to do: {error}"))
-    })
+impl Wait {
+    fn perform(&self) -> Result<(), DeviceError> {
+        let event = &self.event;
+        let ended = match self.well {
+            true => event.wait(),
+            false => event.wait_for_end(),
+        };
+        ended.map_err(|error| {
+            let queue = event.queue();
+            DeviceError::Other(format!("it needs what stream `{queue}` was to do: {error}"))
+        })
+    }
 }
 
 /// Does something as a span of a trace.
@@ -249,12 +265,12 @@ pub(crate) fn carry_out(
 ) -> Result<(), DeviceError> {
     match trace {
         None => {
-            waits.iter().try_for_each(wait)?;
+            waits.iter().try_for_each(Wait::perform)?;
             work.perform(merge)
         }
         Some((trace, track)) => {
-            for event in waits {
-                in_trace(&Waiting { event }, None, trace, track)?;
+            for wait in waits {
+                in_trace(&Waiting { wait }, None, trace, track)?;
             }
             in_trace(work, merge, trace, track)
         }
@@ -273,7 +289,7 @@ impl Task for Owned {
 
 /// A wait for a point of another stream.
 pub(crate) struct Waiting<'a> {
-    pub(crate) event: &'a Event,
+    pub(crate) wait: &'a Wait,
 }
 
 impl Work for Waiting<'_> {
@@ -282,7 +298,7 @@ impl Work for Waiting<'_> {
     }
 
     fn label(&self) -> String {
-        format!("wait for {}", self.event.queue())
+        format!("wait for {}", self.wait.event.queue())
     }
 
     fn kind(&self) -> SpanKind {
@@ -290,11 +306,15 @@ impl Work for Waiting<'_> {
     }
 
     fn perform(&self, _merge: Option<&Node>) -> Result<(), DeviceError> {
-        wait(self.event)
+        self.wait.perform()
     }
 }
 
 impl Submission for Waiting<'_> {
+    fn shared_name(&self) -> Arc<str> {
+        self.name().into()
+    }
+
     fn uses(&self) -> &[(Entry, Use)] {
         &[]
     }
@@ -304,7 +324,10 @@ impl Submission for Waiting<'_> {
     }
 
     fn owned(&self, _merge: Option<&Arc<Node>>) -> Owned {
-        Owned::Wait(self.event.clone())
+        Owned::Wait {
+            wait: self.wait.clone(),
+            needed_by: self.shared_name(),
+        }
     }
 }
 

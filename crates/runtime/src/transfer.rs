@@ -87,7 +87,7 @@ impl Context {
             to: Arc::clone(node),
             from: array,
         };
-        self.move_memory(&[(node, Use::Overwrite)], None, work)?;
+        self.move_memory(&[(node, node.covered())], None, work)?;
         Ok(true)
     }
 
@@ -125,7 +125,7 @@ impl Context {
         let work = Owned::Zero {
             node: Arc::clone(node),
         };
-        self.move_memory(&[(node, Use::Overwrite)], None, work)?;
+        self.move_memory(&[(node, node.covered())], None, work)?;
         Ok(true)
     }
 
@@ -135,13 +135,16 @@ impl Context {
     /// # Errors
     /// [`RuntimeError::Stream`]; [`RuntimeError::Allocation`] where the host has no memory for it.
     pub fn download(&self, name: &str) -> Result<Option<Download>, RuntimeError> {
-        let Some(node) = self.find(name) else {
-            return Ok(None);
-        };
+        let node = self.find(name);
+        node.map(|node| self.download_node(node)).transpose()
+    }
+
+    /// Schedules a copy of any node to the host.
+    pub(crate) fn download_node(&self, node: &Arc<Node>) -> Result<Download, RuntimeError> {
         let array =
             Array::zeros(node.dtype, &node.shape).map_err(|error| RuntimeError::Allocation {
                 device: "host".into(),
-                what: format!("`{name}`"),
+                what: format!("`{}`", node.name),
                 bytes: node.bytes,
                 reason: error.to_string(),
             })?;
@@ -153,10 +156,10 @@ impl Context {
         if self.is_written(node) {
             self.move_memory(&[(node, Use::Read)], None, work)?;
         }
-        Ok(Some(Download {
+        Ok(Download {
             slot,
             event: self.stream().record(),
-        }))
+        })
     }
 
     /// The values of a node, after waiting for them; `None` where the context has no such node.
@@ -193,7 +196,7 @@ impl Context {
             from: Arc::clone(from),
             to: Arc::clone(to),
         };
-        self.move_memory(&[(to, Use::Overwrite), (from, Use::Read)], None, work)?;
+        self.move_memory(&[(to, to.covered()), (from, Use::Read)], None, work)?;
         Ok(true)
     }
 
@@ -251,7 +254,7 @@ impl Context {
 
     fn is_written(&self, node: &Node) -> bool {
         let runtime = &node.pool().runtime;
-        crate::lock(&runtime.board).ledger.is_written(node.entry())
+        runtime.board.lock().ledger.is_written(node.entry())
     }
 
     /// Schedules work that uses these nodes.
@@ -300,6 +303,11 @@ impl Work for Moving<'_> {
 }
 
 impl Submission for Moving<'_> {
+    fn shared_name(&self) -> Arc<str> {
+        // The first is what is written, or read if nothing is.
+        Arc::clone(&self.nodes[0].0.name)
+    }
+
     fn uses(&self) -> &[(Entry, Use)] {
         &self.uses
     }
@@ -358,7 +366,7 @@ impl Stream {
                     });
                 }
                 let pool = Pool::new(device, of.bytes, "a merge buffer")?;
-                let entry = crate::lock(&device.runtime.board).ledger.open();
+                let entry = device.runtime.board.lock().ledger.open();
                 let info = Arc::clone(&of.info);
                 let memory = Arc::new(Node::new(info, pool, 0, entry, "merge buffer".into()));
                 let new = Arc::clone(&memory);

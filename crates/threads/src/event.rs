@@ -166,6 +166,25 @@ impl Event {
         self.progress.ended() >= self.count
     }
 
+    /// Waits until everything before it ended, well or not.
+    ///
+    /// # Errors
+    /// [`ThreadsError::WaitsForItself`] where it is not done and this is a task of the same queue.
+    pub fn wait_for_end(&self) -> Result<(), ThreadsError> {
+        match self.wait() {
+            Err(ThreadsError::Poisoned(_)) => Ok(()),
+            ended => ended,
+        }
+    }
+
+    /// Waits until so many tasks of the queue ended, as [`at`](Event::at) and [`wait`](Event::wait) would.
+    ///
+    /// # Errors
+    /// As [`wait`](Event::wait).
+    pub fn wait_at(&self, count: u64) -> Result<(), ThreadsError> {
+        self.progress.wait(count)
+    }
+
     /// Waits until everything before it ended.
     ///
     /// # Errors

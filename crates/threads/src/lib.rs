@@ -61,10 +61,12 @@ mod global;
 mod lines;
 mod park;
 pub mod queue;
+mod short_lock;
 mod sync;
 mod task_queue;
 
 pub use error::{Cause, Failure, ThreadsError};
 pub use event::Event;
 pub use fork_join::{ForkJoin, Pinning};
+pub use short_lock::{ShortGuard, ShortLock};
 pub use task_queue::{InlineQueue, Job, Task, TaskQueue};

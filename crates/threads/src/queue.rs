@@ -45,6 +45,18 @@ struct Ring<T> {
 /// About a quarter of a microsecond: ten items, and not much beside a wait.
 const BATCH_PAUSES: u32 = 16;
 
+/// The longest that a consumer lets items gather: about a microsecond, and only while items keep coming.
+const MOST_PAUSES: u32 = 64;
+
+/// Items that come in a row are there after so few looks.
+const SOON_LOOKS: u32 = 8;
+
+/// Where items turn out to come one by one, the next so many waits are not used to find out again.
+const RESTS: u32 = 64;
+
+/// So many items at a time make the trade of a line for each batch cheap.
+const GOOD_BATCH: usize = 8;
+
 /// What one side shows the other.
 struct Side {
     parker: Parker,
@@ -113,7 +125,8 @@ pub fn bounded<T: Send>(capacity: NonZero<usize>) -> (Producer<T>, Consumer<T>) 
         ring,
         head: 0,
         tail: 0,
-        streams: false,
+        gathers: 0,
+        rests: 0,
     };
     (producer, consumer)
 }
@@ -183,12 +196,30 @@ pub struct Consumer<T> {
     head: usize,
     /// The producer's position when last looked at.
     tail: usize,
-    /// Whether items come as fast as they are popped. Then the consumer lets some come together instead of
-    /// taking the lines of each from under the producer's hands, which slows both down.
-    streams: bool,
+    /// How long items are let gather before the first look, while they come in a row; 0 while they do not.
+    gathers: u32,
+    /// How many waits pass before gathering is tried again.
+    rests: u32,
 }
 
 impl<T> Consumer<T> {
+    /// Learns from a wait that ended with so many items after so many looks whether items come in a row, so
+    /// that some may gather before the next look, or one by one, each to be run at once.
+    fn pace(&mut self, looks: u32, items: usize) {
+        if self.gathers == 0 {
+            self.rests = self.rests.saturating_sub(1);
+            if looks <= SOON_LOOKS && self.rests == 0 {
+                self.gathers = BATCH_PAUSES;
+            }
+        } else if looks > 1 || items == 1 {
+            // None had gathered, or one, for which the one who pushed it may be waiting.
+            self.gathers = 0;
+            self.rests = RESTS;
+        } else if items < GOOD_BATCH {
+            self.gathers = (self.gathers * 2).min(MOST_PAUSES);
+        }
+    }
+
     /// Takes the oldest item, after waiting for one where there is none. Nothing, where the queue is
     /// empty and the producer gone.
     pub fn pop(&mut self) -> Option<T> {
@@ -197,13 +228,12 @@ impl<T> Consumer<T> {
             let empty = self.tail;
             let tail = || ring.tail.0.load(Ordering::Acquire);
             let moved = || tail() != empty || ring.producer.0.gone.load(Ordering::Acquire);
-            let looks = Cell::new(0);
+            let looks = Cell::new(0u32);
             let pauses = || {
                 looks.set(looks.get() + 1);
-                if self.streams && looks.get() == 1 {
-                    BATCH_PAUSES
-                } else {
-                    1
+                match looks.get() {
+                    1 => self.gathers.max(1),
+                    _ => 1,
                 }
             };
             ring.consumer.0.parker.wait_pausing(pauses, moved);
@@ -213,12 +243,9 @@ impl<T> Consumer<T> {
             if items == 0 {
                 return None;
             }
-            self.streams = if self.streams {
-                items > 1
-            } else {
-                looks.get() <= 2
-            };
+            self.pace(looks.get(), items);
         }
+        let ring = &*self.ring;
         let item = ring.slot(self.head).with(|slot| {
             // SAFETY: the slot is between `head` and `tail`, so it holds an item, whose writing the
             // acquiring load of `tail` ordered before; `head` passes it now, so it is read once.

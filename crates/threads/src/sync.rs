@@ -21,6 +21,8 @@ pub(crate) enum Sleeper {
     LoopWorker,
     /// Who started a loop, waiting for its end.
     LoopCaller,
+    /// Somebody who waits for a short lock.
+    Lock,
 }
 
 /// Looks for a short while, with so many [pauses](std::hint::spin_loop) before each look, and says
@@ -32,9 +34,11 @@ pub(crate) fn looks(sleeper: Sleeper, pauses: impl Fn() -> u32, ready: impl Fn()
     // that are waited for.
     let (looks, turns) = match sleeper {
         Sleeper::LoopWorker => (100, 100),
-        Sleeper::Consumer | Sleeper::Producer | Sleeper::EventWaiter | Sleeper::LoopCaller => {
-            (50, 20)
-        }
+        Sleeper::Consumer
+        | Sleeper::Producer
+        | Sleeper::EventWaiter
+        | Sleeper::LoopCaller
+        | Sleeper::Lock => (50, 20),
     };
     for _ in 0..looks {
         for _ in 0..pauses() {

@@ -35,6 +35,7 @@ mod sync {
         EventWaiter,
         LoopWorker,
         LoopCaller,
+        Lock,
     }
 
     /// Every look is a step; sleeping at once is where the protocol is.

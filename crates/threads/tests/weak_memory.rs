@@ -17,6 +17,8 @@ mod lines;
 mod park;
 #[path = "../src/queue.rs"]
 mod queue;
+#[path = "../src/short_lock.rs"]
+mod short_lock;
 
 /// What `src/sync.rs` is for threads of the system.
 mod sync {
@@ -33,6 +35,7 @@ mod sync {
         EventWaiter,
         LoopWorker,
         LoopCaller,
+        Lock,
     }
 
     /// What is taken away.
@@ -224,4 +227,31 @@ fn a_removed_wake_up_or_fence_is_caught() {
             "without {lost:?} a deadlock was expected, and it is: {said}"
         );
     }
+}
+
+/// Three threads that try to take turns with a value that only the lock protects. They try, and do not wait:
+/// loom has no end to those who look again and again.
+#[test]
+fn a_short_lock_is_held_by_one_at_a_time() {
+    type Lock = short_lock::ShortLock<loom::cell::UnsafeCell<i32>>;
+    fn add(lock: &Lock) -> i32 {
+        let Some(value) = lock.try_lock() else {
+            return 0;
+        };
+        // SAFETY: the lock is held; the model would find who does not wait for it.
+        value.with_mut(|value| unsafe { *value += 1 });
+        1
+    }
+    check(3, || {
+        let lock: Arc<Lock> = Arc::new(Lock::new(loom::cell::UnsafeCell::new(0)));
+        let adding = [(); 2].map(|()| {
+            let lock = Arc::clone(&lock);
+            thread::spawn(move || add(&lock))
+        });
+        let mut added = add(&lock);
+        for adding in adding {
+            added += adding.join().expect("no panic");
+        }
+        assert!(added > 0, "one of them comes first");
+    });
 }
