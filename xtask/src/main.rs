@@ -8,6 +8,7 @@ mod error;
 mod instructions;
 mod process;
 mod python;
+mod sanitize;
 mod smoke;
 mod summary;
 mod test;
@@ -71,6 +72,19 @@ fn dispatch(arguments: &[String]) -> Result<ExitCode, Error> {
             }
             result.map(|()| ExitCode::SUCCESS)
         }
+        Some((task, rest)) if task == "sanitize" => {
+            let tools: &[sanitize::Tool] = match rest {
+                [] => &[sanitize::Tool::Threads, sanitize::Tool::Miri],
+                [tool] if tool == "tsan" => &[sanitize::Tool::Threads],
+                [tool] if tool == "miri" => &[sanitize::Tool::Miri],
+                _ => {
+                    return Err(Error::Usage(
+                        "`sanitize` takes `tsan`, `miri` or nothing for both".to_owned(),
+                    ));
+                }
+            };
+            sanitize::run(&Workspace::find()?, tools).map(|()| ExitCode::SUCCESS)
+        }
         Some((task, _)) if is_help(task) => {
             print_help();
             Ok(ExitCode::SUCCESS)
@@ -91,6 +105,9 @@ fn print_help() {
     }
     text.push_str(
         "\n  cargo xtask instructions [--bless]\n        Counts the instructions that compiling takes; --bless tracks the new counts.\n",
+    );
+    text.push_str(
+        "\n  cargo xtask sanitize [tsan|miri]\n        Runs the concurrent crates under ThreadSanitizer and Miri; needs a nightly compiler.\n",
     );
     text.push_str("\n  cargo xtask help\n        Prints this.\n");
     // A reader that has seen enough (`| head`) closes the pipe; that is no error.

@@ -8,12 +8,13 @@ use crate::node::{ArrayInfo, Node};
 use crate::plain::DeviceError;
 use crate::stream::Stream;
 use crate::task::{Owned, Submission, Work};
-use crate::trace::SpanKind;
+use crate::trace::{SpanKind, Trace, host_track};
 use loopwright_backend::Element;
 use loopwright_graph::Array;
 use loopwright_threads::Event;
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 /// How a value gets from one stream to where another merges it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -28,6 +29,8 @@ pub enum Merge {
 pub struct Download {
     slot: Arc<DownloadSlot>,
     event: Event,
+    /// Where waiting for it is recorded.
+    trace: Option<Arc<Trace>>,
 }
 
 pub(crate) struct DownloadSlot(Mutex<Option<Array>>);
@@ -60,7 +63,13 @@ impl Download {
     /// # Errors
     /// [`RuntimeError::Stream`] where the copy, or anything before it on its stream, failed.
     pub fn wait(self) -> Result<Array, RuntimeError> {
-        self.event.wait()?;
+        let from = Instant::now();
+        let ended = self.event.wait();
+        if let Some(trace) = &self.trace {
+            let name = format!("wait for {}", self.event.queue());
+            trace.record(&host_track(), SpanKind::Wait, name, from);
+        }
+        ended?;
         let array = crate::lock(&self.slot.0).take();
         Ok(array.expect("the array is there until it is waited for, and that ends the download"))
     }
@@ -159,6 +168,7 @@ impl Context {
         Ok(Download {
             slot,
             event: self.stream().record(),
+            trace: self.stream().shared.device.runtime.trace.clone(),
         })
     }
 

@@ -135,6 +135,29 @@ output c = sum[k](a * b)
         assert_eq!(results[1].len(), 2);
     }
 
+    fn line_10_code_is_kept_on_disk(place) {
+        let kept = tempfile::tempdir().expect("a temporary directory");
+        let mut options = place.options();
+        options.compile.cache = Some(kept.path().join("cache"));
+        let compiled = |text: &str| {
+            let device = loopwright_runtime::Runtime::new(options.clone())
+                .device(place.backend)
+                .expect("available");
+            let code = compile(&device, "kept", text);
+            let routine = link(&device.stream().expect("a stream").context(), &code);
+            write(routine.context(), "x", &[1., 2., 3., 4.]);
+            routine.schedule(&[]).expect("scheduled");
+            let program = code.program().expect("compiled ahead");
+            (program.executable().from_cache(), read(routine.context(), "y"))
+        };
+        // What needs no compiler keeps nothing.
+        let keeps = place.backend == "cc";
+        assert_eq!(compiled(DOUBLE), (false, vec![2., 4., 6., 8.]));
+        assert_eq!(compiled(DOUBLE), (keeps, vec![2., 4., 6., 8.]), "another runtime finds it");
+        let other = DOUBLE.replace('2', "3");
+        assert_eq!(compiled(&other), (false, vec![3., 6., 9., 12.]), "and nothing else");
+    }
+
     fn line_11_a_batch_is_one_module(place) {
         let device = place.device();
         let texts = [

@@ -249,4 +249,36 @@ everywhere! {
         let found = [b.name(), a.name(), "`held` failed", "the cable is out"].map(|part| error.contains(part));
         assert_eq!(found, [true; 4], "who waited, for whom, and why it failed: {error}");
     }
+
+    fn line_37_a_reader_that_fails_does_not_fail_the_writer(place) {
+        // `b` is to read `n` of `a`, and fails before it comes to that; `a` then writes `n` again.
+        let (fail, told) = channel::<()>();
+        let told = std::sync::Mutex::new(told);
+        let backend = place.kernel_backend();
+        let plain = FaultyDevice::new(Arc::new(HostDevice::new(&*backend)), move |operation| {
+            let Operation::Launch(HELD) = operation else { return None };
+            let _ = told.lock().expect("one kernel at a time").recv();
+            Some(DeviceError::Other("out of luck".to_owned()))
+        });
+        let mut runtime = Runtime::empty(place.options());
+        runtime.add_platform(backend, vec![Arc::new(plain)]);
+        let device = runtime.device(place.backend).expect("available");
+        let [a, b] = [(); 2].map(|()| device.stream().expect("a stream"));
+        let count = link(&a.context(), &compile_named(&device, "count", COUNT));
+        let held = link(&b.context(), &compile_named(&device, HELD, COUNT));
+        count.context().zero("n").expect("zeroed");
+        held.context().zero("n").expect("zeroed");
+        let fail = match place.scheduler {
+            Scheduler::Sync => { drop(fail); None }
+            Scheduler::Threads => Some(fail),
+        };
+        let sync = place.scheduler == Scheduler::Sync;
+        assert_eq!(held.schedule(&[]).is_err(), sync);
+        assert_eq!(held.context().copy_from("n", count.context()).is_err(), sync);
+        count.schedule(&[]).expect("it writes behind the reader");
+        drop(fail);
+        assert_eq!(read(count.context(), "n"), [1.], "the writer goes on");
+        let error = message(b.wait());
+        assert!(error.contains("out of luck"), "{error}");
+    }
 }
