@@ -97,6 +97,11 @@ impl Node {
         }
     }
 
+    /// Whether its memory is a part of another array's.
+    pub(crate) fn is_part(&self) -> bool {
+        matches!(self.memory, Memory::Part(_))
+    }
+
     /// How writing all of it uses the memory that it is in.
     pub(crate) fn covered(&self) -> Use {
         match &self.memory {
