@@ -209,6 +209,30 @@ fn a_right_run_is_verified_and_says_so() {
     }
 }
 
+/// Roundings that are free in these programs raise no alarm, whatever the inputs.
+#[test]
+fn every_example_is_verified() {
+    let device = if has_compiler() { "cc" } else { "interp" };
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/programs");
+    let sandbox = Sandbox::new();
+    let mut verified = 0;
+    for entry in std::fs::read_dir(examples).expect("the examples are there") {
+        let path = entry.expect("a file").path();
+        if path.extension().is_none_or(|extension| extension != "lw") {
+            continue;
+        }
+        let path = path.to_str().expect("a name in UTF-8");
+        for seed in ["1", "2"] {
+            let arguments = [
+                "run", path, "--device", device, "--seed", seed, "--verify", "--json",
+            ];
+            assert_eq!(sandbox.json(&arguments)["verified"], true, "{path}");
+            verified += 1;
+        }
+    }
+    assert!(verified >= 36, "{verified} runs");
+}
+
 #[test]
 fn a_wrong_run_is_told_with_a_program_that_shows_it() {
     if !has_compiler() {

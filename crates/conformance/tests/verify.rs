@@ -524,6 +524,43 @@ best: i
     }
 }
 
+/// A product whose rounding is left out moves few sums, each by one unit in the last place.
+#[test]
+fn a_last_bit_of_a_contracted_sum_is_no_difference() {
+    let graph = program(
+        "state plate: f32[y=64, x=64]
+north = plate[y - 1, x] else 0
+south = plate[y + 1, x] else 0
+flow = north + south - 2 * plate
+next = plate + 0.2 * flow
+update plate = next
+output total = sum[y, x](next)
+",
+    );
+    let directory = tempfile::tempdir().expect("there is room for a directory");
+    let mut backends: Vec<Arc<dyn KernelBackend>> = vec![Arc::new(Interp)];
+    backends.extend(cc());
+    for backend in backends {
+        for seed in 0..4 {
+            let mut rng = 0x9e37_79b9_u64 + seed;
+            let values: Vec<f64> = (0..64 * 64)
+                .map(|_| {
+                    rng = rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    (rng >> 40) as f64 / f64::from(1 << 23) - 1.0
+                })
+                .collect();
+            let pipeline = Pipeline::standard();
+            let setup = Setup::new(backend.clone(), pipeline, false, &graph, None, &[]);
+            let inputs = [("plate", floats(&[64, 64], &values))];
+            assert_eq!(
+                setup.verify(directory.path(), &inputs),
+                Ok(()),
+                "seed {seed}"
+            );
+        }
+    }
+}
+
 #[test]
 fn memory_that_does_not_fit_is_refused() {
     let graph = program("input x: f32[i=2]\noutput y = -x\n");
