@@ -1,9 +1,9 @@
 //! A program with sizes and memory, ready to run.
 
 use crate::kernel_backend::Argument;
-use crate::pack::{Request, pack};
+use crate::pack::pack;
 use crate::program::{Program, ProgramError};
-use crate::store_log::{StoreLog, clear_log, log_words};
+use crate::store_log::{LOG_RECORDS, StoreLog, clear_log, log_words};
 use loopwright_graph::{Array, Binding, NodeId, NodeOp};
 use loopwright_lower::KernelParam;
 use loopwright_ops::{DType, Scalar};
@@ -57,9 +57,6 @@ struct ScratchMemory {
     /// Where in it each lies, by number.
     places: Vec<Range<usize>>,
 }
-
-/// How many stores of a run are logged, where the program does that: two megabytes.
-const LOG_RECORDS: usize = 1 << 16;
 
 /// Scratch memory begins at multiples of this, as arrays do.
 const ALIGNMENT: u64 = 64;
@@ -383,22 +380,11 @@ impl<'m> Bound<'m> {
 /// The scratch memory of a program at these sizes, in one piece: what is not used at the same time lies
 /// in the same place.
 fn scratch_memory(program: &Program, binding: &Binding) -> Result<ScratchMemory, ProgramError> {
-    let mut requests = Vec::with_capacity(program.scratch().len());
-    for (scratch, live) in program.scratch().iter().zip(program.scratch_live()) {
-        let value = |symbol| Some(binding.value(symbol));
-        let elements = scratch.elements.evaluate(&value).ok();
-        let bytes = elements.and_then(|elements| {
-            (elements.max(0) as u64).checked_mul(scratch.dtype.bytes() as u64)
-        });
-        requests.push(Request {
-            bytes: bytes.ok_or_else(|| ProgramError::OutOfMemory {
-                name: scratch.name.clone(),
-                bytes: u128::from(u64::MAX),
-            })?,
-            align: ALIGNMENT,
-            live: live.clone(),
-        });
-    }
+    let requests = program.scratch_requests(binding, ALIGNMENT);
+    let requests = requests.map_err(|scratch| ProgramError::OutOfMemory {
+        name: scratch.name.clone(),
+        bytes: u128::from(u64::MAX),
+    })?;
     let packed = pack(&requests);
     let bytes = usize::try_from(packed.bytes)
         .ok()

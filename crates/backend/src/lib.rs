@@ -31,4 +31,4 @@ pub use pack::{Packed, Request, pack};
 pub use prepared::{PreparedArgument, PreparedCall};
 pub use program::{Program, ProgramError};
 pub use stages::{KERNEL, Stages};
-pub use store_log::{LogRecord, StoreLog, clear_log, decode_log, log_words};
+pub use store_log::{LOG_RECORDS, LogRecord, StoreLog, clear_log, log_header, log_words};

@@ -2,8 +2,9 @@
 
 use crate::bound::Bound;
 use crate::kernel_backend::{BackendError, Executable};
+use crate::pack::Request;
 use crate::stages::Stages;
-use loopwright_graph::{Graph, GraphError, NodeOp};
+use loopwright_graph::{Binding, Graph, GraphError, NodeOp};
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::log_stores::StoreSite;
 use loopwright_looptree::{LoopTree, Schedule};
@@ -170,6 +171,31 @@ impl Program {
     /// scratch memory before a run does not matter.
     pub fn scratch_live(&self) -> &[Range<u32>] {
         &self.stages.scratch_live
+    }
+
+    /// What scratch memory a run at these sizes asks for, by number.
+    ///
+    /// # Errors
+    /// The first one whose size is too large to be counted.
+    pub fn scratch_requests(
+        &self,
+        binding: &Binding,
+        align: u64,
+    ) -> Result<Vec<Request>, &Scratch> {
+        let requests = self.scratch().iter().zip(self.scratch_live());
+        let request = |scratch: &Scratch, live: &Range<u32>| {
+            let value = |symbol| Some(binding.value(symbol));
+            let elements = scratch.elements.evaluate(&value).ok()?;
+            let bytes = (elements.max(0) as u64).checked_mul(scratch.dtype.bytes() as u64)?;
+            Some(Request {
+                bytes,
+                align,
+                live: live.clone(),
+            })
+        };
+        requests
+            .map(|(scratch, live)| request(scratch, live).ok_or(scratch))
+            .collect()
     }
 
     /// The code that the backend made, with that of all programs it was compiled together with.

@@ -28,22 +28,29 @@ pub struct StoreLog {
     pub missed: u64,
 }
 
+/// How many stores of a run are logged, where nobody says otherwise: two megabytes.
+pub const LOG_RECORDS: usize = 1 << 16;
+
 /// How many words a log with room for so many records takes.
 pub const fn log_words(records: usize) -> usize {
     HEADER_WORDS as usize + RECORD_WORDS as usize * records
 }
 
+/// What an empty log with room for so many records begins with.
+pub const fn log_header(records: usize) -> [u64; HEADER_WORDS as usize] {
+    [0, records as u64]
+}
+
 /// Makes a log empty, as it must be before a run. `words` are [`log_words`] of some number of records.
 pub fn clear_log(words: &mut [u64]) {
-    let room = words.len().saturating_sub(HEADER_WORDS as usize) as u64 / RECORD_WORDS;
-    if let [count, capacity, ..] = words {
-        *count = 0;
-        *capacity = room;
+    let room = words.len().saturating_sub(HEADER_WORDS as usize) / RECORD_WORDS as usize;
+    if let Some(header) = words.first_chunk_mut() {
+        *header = log_header(room);
     }
 }
 
 /// The records of a log after a run.
-pub fn decode_log(words: &[u64], sites: &[StoreSite]) -> Vec<LogRecord> {
+fn decode_log(words: &[u64], sites: &[StoreSite]) -> Vec<LogRecord> {
     let &[count, capacity, ref rest @ ..] = words else {
         return Vec::new();
     };

@@ -3,7 +3,7 @@
 use crate::device::{Device, Platform};
 use crate::error::RuntimeError;
 use crate::layout::{Layout, MERGE};
-use crate::modes::{Modes, NodeMode, carry_out};
+use crate::modes::{Moded, Modes, NodeMode, carry_out, inferred};
 use crate::plan::Plan;
 use loopwright_backend::{BatchEntry, Program, ProgramError};
 use loopwright_graph::{Graph, GraphBuilder, NodeOp};
@@ -181,7 +181,7 @@ fn prepare(
     name: &str,
     graph: &Graph,
     options: &CodeOptions,
-) -> Result<crate::modes::Moded, RuntimeError> {
+) -> Result<Moded, RuntimeError> {
     let refuse = |reason: String| RuntimeError::Code {
         code: name.to_owned(),
         reason,
@@ -211,6 +211,14 @@ fn prepare(
             "`{}` is a state; what is merged is an input",
             state.name
         )));
+    }
+    if options.ahead && options.modes.is_empty() {
+        // Nothing is to be carried out, and the compiler is about to make the schedule.
+        return Ok(Moded {
+            graph: graph.clone(),
+            schedule: options.schedule.clone(),
+            modes: None,
+        });
     }
     let target = platform.backend.target();
     carry_out(graph, options.schedule.as_ref(), &target, &options.modes).map_err(refuse)
@@ -323,16 +331,18 @@ impl Code {
     fn new(
         name: &str,
         platform: &Arc<Platform>,
-        moded: crate::modes::Moded,
+        moded: Moded,
         program: Option<Arc<Program>>,
     ) -> Code {
+        let modes = moded.modes;
+        let modes = modes.or_else(|| program.as_deref().map(inferred));
         Code {
             shared: Arc::new(CodeShared {
                 name: name.into(),
                 platform: Arc::clone(platform),
                 graph: moded.graph,
                 schedule: moded.schedule,
-                modes: moded.modes,
+                modes: modes.unwrap_or_default(),
                 program,
                 layouts: Mutex::default(),
             }),

@@ -4,7 +4,7 @@ use crate::error::RuntimeError;
 use crate::ledger::Use;
 use crate::memory::ALIGNMENT;
 use crate::node::ArrayInfo;
-use loopwright_backend::{Packed, Program, Request, pack};
+use loopwright_backend::{Packed, Program, pack};
 use loopwright_graph::{Binding, Graph, NodeId, NodeOp};
 use loopwright_lower::KernelParam;
 use loopwright_ops::DType;
@@ -99,13 +99,29 @@ impl Layout {
             // `bind_sizes` checked that this fits.
             shape.iter().product::<usize>() * dtype.bytes()
         };
+        let requests = program.scratch_requests(&binding, ALIGNMENT as u64);
+        // More than an address holds is too large, too.
+        let requests = requests.and_then(|requests| {
+            let fits = |bytes: u64| isize::try_from(bytes).is_ok();
+            match requests.iter().position(|request| !fits(request.bytes)) {
+                Some(at) => Err(&program.scratch()[at]),
+                None => Ok(requests),
+            }
+        });
+        let requests = requests.map_err(|scratch| RuntimeError::Code {
+            code: name.to_owned(),
+            reason: format!(
+                "the size of the scratch memory `{}` is too large to be computed",
+                scratch.name
+            ),
+        })?;
         let mut layout = Layout {
             program: Arc::clone(program),
             arrays: Vec::new(),
             arguments: Vec::with_capacity(program.params().len()),
             constants: Vec::new(),
             scratch: Vec::new(),
-            packed: Packed::default(),
+            packed: pack(&requests),
             statics: Vec::new(),
             merge: None,
             binding: binding.clone(),
@@ -158,23 +174,11 @@ impl Layout {
                 }
                 KernelParam::Scratch(at) => {
                     let scratch = &program.scratch()[*at as usize];
-                    let value = |symbol| Some(binding.value(symbol));
-                    let elements = scratch.elements.evaluate(&value).ok();
-                    let bytes = elements
-                        .and_then(|elements| usize::try_from(elements.max(0)).ok())
-                        .and_then(|elements| elements.checked_mul(scratch.dtype.bytes()))
-                        .filter(|bytes| isize::try_from(*bytes).is_ok());
-                    let bytes = bytes.ok_or_else(|| RuntimeError::Code {
-                        code: name.to_owned(),
-                        reason: format!(
-                            "the size of the scratch memory `{}` is too large to be computed",
-                            scratch.name
-                        ),
-                    })?;
+                    let request = &requests[*at as usize];
                     layout.scratch.push(ScratchLayout {
                         name: scratch.name.clone(),
-                        bytes,
-                        live: program.scratch_live()[*at as usize].clone(),
+                        bytes: request.bytes as usize,
+                        live: request.live.clone(),
                     });
                     ArgumentLayout::Scratch(layout.scratch.len() - 1)
                 }
@@ -198,13 +202,6 @@ impl Layout {
             };
             layout.arguments.push(argument);
         }
-        let request = |scratch: &ScratchLayout| Request {
-            bytes: scratch.bytes as u64,
-            align: ALIGNMENT as u64,
-            live: scratch.live.clone(),
-        };
-        let requests: Vec<Request> = layout.scratch.iter().map(request).collect();
-        layout.packed = pack(&requests);
         Ok(layout)
     }
 

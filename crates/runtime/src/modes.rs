@@ -1,5 +1,6 @@
 //! Memory modes: where a node's values live.
 
+use loopwright_backend::Program;
 use loopwright_graph::{Graph, GraphBuilder, NodeId, NodeOp};
 use loopwright_looptree::{
     LoopSpec, NodeSchedule, Schedule, Target, default_schedule, is_given, loop_dims,
@@ -107,12 +108,25 @@ impl Modes {
     }
 }
 
+impl Modes {
+    /// Whether nothing was asked for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.wishes.is_empty()
+    }
+}
+
 /// A program with its modes carried out.
 pub(crate) struct Moded {
     pub(crate) graph: Graph,
     /// `None`: the default.
     pub(crate) schedule: Option<Schedule>,
-    pub(crate) modes: Vec<NodeMode>,
+    /// `None`: they follow from the compiled program.
+    pub(crate) modes: Option<Vec<NodeMode>>,
+}
+
+/// The modes of a compiled program for which nothing was asked.
+pub(crate) fn inferred(program: &Program) -> Vec<NodeMode> {
+    modes_of(program.graph(), program.schedule(), &Modes::default())
 }
 
 /// Carries modes out: makes outputs of nodes that are to be on the device, and gives or takes steps.
@@ -166,7 +180,7 @@ pub(crate) fn carry_out(
         } else {
             None
         },
-        modes: found,
+        modes: Some(found),
     })
 }
 

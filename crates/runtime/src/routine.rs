@@ -10,7 +10,7 @@ use crate::node::{ArrayInfo, Node};
 use crate::plain::{Call, DeviceError, Launch};
 use crate::task::{Owned, Statics, Submission, Work};
 use crate::trace::SpanKind;
-use loopwright_backend::{LogRecord, decode_log, log_words};
+use loopwright_backend::{LOG_RECORDS, LogRecord, log_header, log_words};
 use loopwright_ops::DType;
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -153,9 +153,9 @@ impl Routine {
         };
         let words = self.shared().context.download_node(&log.node)?.wait()?;
         let words: &[u64] = bytemuck::cast_slice(words.bytes());
-        let records = decode_log(words, self.shared().layout.program.log_sites());
-        let missed = words[0].saturating_sub(StoreLog::RECORDS as u64);
-        Ok((records, missed))
+        let sites = self.shared().layout.program.log_sites();
+        let log = loopwright_backend::StoreLog::decode(words, sites);
+        Ok((log.records, log.missed))
     }
 
     /// Values for all static symbols, in their order.
@@ -319,11 +319,8 @@ pub(crate) struct StoreLog {
 }
 
 impl StoreLog {
-    /// How many stores there is room for.
-    const RECORDS: usize = 1 << 16;
-
     pub(crate) fn new(device: &Arc<DeviceShared>) -> Result<StoreLog, RuntimeError> {
-        let words = log_words(StoreLog::RECORDS);
+        let words = log_words(LOG_RECORDS);
         let info = ArrayInfo {
             name: "the log of stores".into(),
             dtype: DType::U64,
@@ -340,10 +337,9 @@ impl StoreLog {
 
     /// Empties it, before a run.
     fn clear(&self) -> Result<(), DeviceError> {
-        let mut head = [0; 16];
-        head[8..].copy_from_slice(&(StoreLog::RECORDS as u64).to_ne_bytes());
+        let header = log_header(LOG_RECORDS);
         // SAFETY: the routine's task calls this, which the ledger ordered behind all that uses the log.
-        unsafe { self.node.slab().write(0, &head) }
+        unsafe { self.node.slab().write(0, bytemuck::cast_slice(&header)) }
     }
 }
 
