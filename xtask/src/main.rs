@@ -6,8 +6,10 @@
 mod dependencies;
 mod error;
 mod instructions;
+mod new_backend;
 mod process;
 mod python;
+mod replay;
 mod sanitize;
 mod smoke;
 mod summary;
@@ -85,6 +87,20 @@ fn dispatch(arguments: &[String]) -> Result<ExitCode, Error> {
             };
             sanitize::run(&Workspace::find()?, tools).map(|()| ExitCode::SUCCESS)
         }
+        Some((task, rest)) if task == "new-backend" => {
+            if rest.iter().any(|argument| is_help(argument)) {
+                print_help();
+                return Ok(ExitCode::SUCCESS);
+            }
+            new_backend::run(&Workspace::find()?, &new_backend::Options::parse(rest)?)
+        }
+        Some((task, rest)) if task == "replay" => {
+            if rest.iter().any(|argument| is_help(argument)) {
+                print_help();
+                return Ok(ExitCode::SUCCESS);
+            }
+            replay::run(&Workspace::find()?, &replay::Options::parse(rest)?)
+        }
         Some((task, _)) if is_help(task) => {
             print_help();
             Ok(ExitCode::SUCCESS)
@@ -109,6 +125,8 @@ fn print_help() {
     text.push_str(
         "\n  cargo xtask sanitize [tsan|miri]\n        Runs the concurrent crates under ThreadSanitizer and Miri; needs a nightly compiler.\n",
     );
+    text.push_str(new_backend::HELP);
+    text.push_str(replay::HELP);
     text.push_str("\n  cargo xtask help\n        Prints this.\n");
     // A reader that has seen enough (`| head`) closes the pipe; that is no error.
     let _ = std::io::stdout().write_all(text.as_bytes());

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::summary::{self, Finished, Verdict};
 use crate::tools::{self, Missing};
 use crate::workspace::Workspace;
-use crate::{dependencies, instructions, process, python, smoke};
+use crate::{dependencies, instructions, new_backend, process, python, smoke};
 
 /// What a step has to say beside how it went. The runner owns them, so that a step that fails keeps its skips.
 #[derive(Debug, Default)]
@@ -103,6 +103,11 @@ pub(crate) const STEPS: &[Step] = &[
         name: "smoke",
         about: "every example program runs on the interpreter and on cc",
         run: |workspace, _, notes| smoke::run_examples(workspace, notes),
+    },
+    Step {
+        name: "template",
+        about: "the crates that `new-backend` makes build, and fail as they should",
+        run: |workspace, _, notes| new_backend::check(workspace, notes),
     },
     Step {
         name: "instructions",
@@ -238,6 +243,9 @@ fn lints(workspace: &Workspace, notes: &mut Notes) -> Result<(), Error> {
 fn tests(workspace: &Workspace, options: &Options, notes: &mut Notes) -> Result<(), Error> {
     if let Err(Missing(why)) = tools::c_compiler(workspace) {
         notes.skip("tests that compile C", why);
+    }
+    if let Err(Missing(why)) = tools::gccjit(workspace) {
+        notes.skip("tests of the backend gccjit", why);
     }
     let nextest = process::succeeds(&mut workspace.cargo(&["nextest", "--version"]));
     let mut command = if nextest {

@@ -76,6 +76,25 @@ pub(crate) fn valgrind(workspace: &Workspace) -> Result<(), Missing> {
     }
 }
 
+/// libgccjit, which the backend `gccjit` loads.
+pub(crate) fn gccjit(workspace: &Workspace) -> Result<(), Missing> {
+    // The loader's list of libraries says what the backend will find.
+    let present = || {
+        process::output_of(Command::new("/sbin/ldconfig").arg("-p"))
+            .is_some_and(|libraries| libraries.contains("libgccjit.so"))
+    };
+    if present() {
+        return Ok(());
+    }
+    debian_packages(workspace, &["libgccjit0", "binutils"])
+        .map_err(|why| Missing(format!("no libgccjit: {why}")))?;
+    if present() {
+        Ok(())
+    } else {
+        Err(Missing("no libgccjit, even with its package".to_owned()))
+    }
+}
+
 /// Installs Debian packages, where this is a Debian system and the user may.
 pub(crate) fn debian_packages(workspace: &Workspace, packages: &[&str]) -> Result<(), String> {
     let names = packages.join(" ");

@@ -1,10 +1,12 @@
 //! Compiling programs, alone or several at once, each only once.
 
-use crate::kernel_backend::{CompileOptions, KernelBackend};
+use crate::delegate::{compile_delegated, refused_roots};
+use crate::error::BackendError;
+use crate::kernel_backend::{CompileOptions, Executable};
 use crate::program::{Program, ProgramError};
-use crate::stages::{KERNEL, Scheduled, Stages, validate};
+use crate::registry::{Backend, backends};
+use crate::stages::{KERNEL, Scheduled, Stages};
 use loopwright_graph::Graph;
-use loopwright_kernel::Module;
 use loopwright_kernel::passes::Pipeline;
 use loopwright_looptree::{Schedule, print_schedule};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,13 +15,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Compiles programs for one backend, each only once.
 pub struct Compiler {
-    backend: Arc<dyn KernelBackend>,
+    backend: Backend,
     options: CompileOptions,
     pipeline: Pipeline,
     logging: bool,
+    /// The backend that is given what the own one refuses.
+    fallback: Option<String>,
+    /// Finds the backends that parts of programs are handed to.
+    delegates: Arc<Delegates>,
     programs: Mutex<FxHashMap<blake3::Hash, Arc<Program>>>,
     compiled: AtomicU64,
 }
+
+/// Finds a backend by its name.
+type Delegates = dyn Fn(&str) -> Option<Backend> + Send + Sync;
 
 /// One program of a batch; see [`Compiler::compile_batch`].
 #[derive(Clone, Copy, Debug)]
@@ -34,12 +43,14 @@ pub struct BatchEntry<'a> {
 
 impl Compiler {
     /// A compiler for a backend.
-    pub fn new(backend: Arc<dyn KernelBackend>, options: CompileOptions) -> Compiler {
+    pub fn new(backend: Backend, options: CompileOptions) -> Compiler {
         Compiler {
             backend,
             options,
             pipeline: Pipeline::standard(),
             logging: false,
+            fallback: None,
+            delegates: Arc::new(|name| backends().into_iter().find(|known| known.name() == name)),
             programs: Mutex::default(),
             compiled: AtomicU64::new(0),
         }
@@ -57,8 +68,25 @@ impl Compiler {
         self
     }
 
+    /// The same, leaving those parts of a program to the backend of this name that the own one refuses;
+    /// [`Program::notes`] then says which, and why. Otherwise such a program is refused.
+    pub fn with_fallback(mut self, name: impl Into<String>) -> Compiler {
+        self.fallback = Some(name.into());
+        self
+    }
+
+    /// The same, looking for the backends that parts of programs are handed to in another way than among
+    /// [`backends`].
+    pub fn with_delegates(
+        mut self,
+        find: impl Fn(&str) -> Option<Backend> + Send + Sync + 'static,
+    ) -> Compiler {
+        self.delegates = Arc::new(find);
+        self
+    }
+
     /// The backend.
-    pub fn backend(&self) -> &Arc<dyn KernelBackend> {
+    pub fn backend(&self) -> &Backend {
         &self.backend
     }
 
@@ -76,7 +104,7 @@ impl Compiler {
             graph, schedule, ..
         } = scheduled;
         let text = format!(
-            "{}\n{kernel}\n{graph}\n{}\n{:?}\n{}\n{}\n{:?}\n{}",
+            "{}\n{kernel}\n{graph}\n{}\n{:?}\n{}\n{}\n{:?}\n{}\n{:?}",
             env!("CARGO_PKG_VERSION"),
             print_schedule(graph, schedule),
             self.pipeline.names(),
@@ -84,6 +112,7 @@ impl Compiler {
             self.backend.name(),
             self.backend.target(),
             self.options.strict,
+            self.fallback,
         );
         blake3::hash(text.as_bytes())
     }
@@ -142,21 +171,11 @@ impl Compiler {
             keys.push(key);
         }
         if !fresh.is_empty() {
-            let executable = match &fresh[..] {
-                [(_, only)] => self.backend.compile(&only.module, &self.options)?,
-                _ => {
-                    let mut all = Module::default();
-                    for (_, stages) in &fresh {
-                        all.append(stages.module.clone());
-                    }
-                    validate(&all, "batching")?;
-                    self.backend.compile(&all, &self.options)?
-                }
-            };
+            let executables = self.compile_fresh(&mut fresh)?;
             self.compiled.fetch_add(1, Ordering::Relaxed);
             let mut known = self.lock();
-            for (key, stages) in fresh {
-                let program = Arc::new(Program::new(stages, executable.clone()));
+            for ((key, stages), executable) in fresh.into_iter().zip(executables) {
+                let program = Arc::new(Program::new(stages, executable));
                 // Whoever compiled the same at the same time and was faster is right too.
                 let program = known.entry(key).or_insert(program);
                 programs.insert(key, program.clone());
@@ -169,6 +188,113 @@ impl Compiler {
                 .expect("every program was found or compiled")
         };
         Ok(keys.iter().map(found).collect())
+    }
+
+    /// Compiles programs: those that are one kernel together, those in parts one by one.
+    fn compile_fresh(
+        &self,
+        fresh: &mut [(blake3::Hash, Stages)],
+    ) -> Result<Vec<Arc<dyn Executable>>, ProgramError> {
+        let whole: Vec<_> = fresh
+            .iter()
+            .filter(|(_, stages)| stages.parts.is_empty())
+            .map(|(_, stages)| stages.unit())
+            .collect();
+        let compiled = match whole.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.backend.compile(&whole, &self.options),
+        };
+        let mut compiled = match compiled {
+            Ok(compiled) => compiled.into_iter(),
+            Err(BackendError::Unsupported { .. }) if self.fallback.is_some() => {
+                return self.compile_what_is_refused(fresh);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        fresh
+            .iter()
+            .map(|(_, stages)| match stages.parts.is_empty() {
+                true => Ok(compiled.next().expect("one for each unit")),
+                false => self.compile_parts(stages),
+            })
+            .collect()
+    }
+
+    fn compile_parts(&self, stages: &Stages) -> Result<Arc<dyn Executable>, ProgramError> {
+        compile_delegated(&self.backend, &*self.delegates, stages, &self.options)
+    }
+
+    /// The same where the backend refuses a program: what it refuses is left to another one.
+    fn compile_what_is_refused(
+        &self,
+        fresh: &mut [(blake3::Hash, Stages)],
+    ) -> Result<Vec<Arc<dyn Executable>>, ProgramError> {
+        let mut executables = Vec::with_capacity(fresh.len());
+        for (_, stages) in fresh {
+            if stages.parts.is_empty() {
+                let refusal = match self.backend.compile(&[stages.unit()], &self.options) {
+                    Ok(compiled) => {
+                        executables.extend(compiled);
+                        continue;
+                    }
+                    Err(refusal @ BackendError::Unsupported { .. }) => refusal,
+                    Err(error) => return Err(error.into()),
+                };
+                match self.split_off(stages)? {
+                    Some(split) => *stages = split,
+                    // No part alone is refused, but the whole is: there is nothing to split off.
+                    None => return Err(refusal.into()),
+                }
+            }
+            executables.push(self.compile_parts(stages)?);
+        }
+        Ok(executables)
+    }
+
+    /// A program with the parts that the backend refuses handed to the fallback, each with a note that
+    /// says so; `None` where it refuses none of them alone.
+    fn split_off(&self, stages: &Stages) -> Result<Option<Stages>, ProgramError> {
+        let Some(fallback) = &self.fallback else {
+            return Ok(None);
+        };
+        if self.logging {
+            return Ok(None);
+        }
+        let Stages { graph, lowered, .. } = stages;
+        let tree = &lowered.tree;
+        let mut schedule = stages.schedule.clone();
+        let refused = refused_roots(
+            &self.backend,
+            graph,
+            &schedule,
+            tree,
+            &self.pipeline,
+            &self.options,
+        )?;
+        if refused.is_empty() {
+            return Ok(None);
+        }
+        let mut notes = Vec::new();
+        let name: Arc<str> = fallback.as_str().into();
+        for (root, reason) in refused {
+            let steps = tree.leaves(tree.roots()[root]);
+            let named: Vec<String> = steps.iter().map(|step| graph.node_name(*step)).collect();
+            notes.push(format!(
+                "{} left to `{fallback}`: {reason}",
+                named.join(", ")
+            ));
+            for step in &mut schedule.steps {
+                if steps.contains(&step.node) {
+                    step.delegate = Some(Arc::clone(&name));
+                }
+            }
+        }
+        let scheduled = Scheduled {
+            graph: graph.clone(),
+            schedule,
+            notes,
+        };
+        scheduled.lower(&stages.kernel, &self.pipeline).map(Some)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, FxHashMap<blake3::Hash, Arc<Program>>> {

@@ -1,6 +1,6 @@
 //! Calls whose arguments are known beforehand.
 
-use crate::kernel_backend::BackendError;
+use crate::error::BackendError;
 
 /// A kernel's argument, as far as it is known before its calls.
 #[derive(Clone, Copy, Debug)]

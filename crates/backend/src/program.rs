@@ -1,7 +1,9 @@
 //! Compiled programs: a graph, its schedule, the kernel made from them, and the code.
 
 use crate::bound::Bound;
-use crate::kernel_backend::{BackendError, Executable};
+use crate::delegate::Part;
+use crate::error::BackendError;
+use crate::kernel_backend::Executable;
 use crate::pack::Request;
 use crate::stages::Stages;
 use loopwright_graph::{Binding, Graph, GraphError, NodeOp};
@@ -40,6 +42,14 @@ pub enum ProgramError {
     SameName {
         /// The name.
         name: String,
+    },
+    /// Parts that cannot be handed to another backend.
+    #[error("`{program}` cannot be run by several backends: {reason}")]
+    Delegate {
+        /// The program.
+        program: String,
+        /// Why.
+        reason: String,
     },
     /// An array that the program does not have.
     #[error("the program has no {what} `{name}`; it has [{known}]")]
@@ -142,6 +152,11 @@ impl Program {
     /// The kernel after all passes: of this program alone, also where others share its code.
     pub fn module(&self) -> &Module {
         &self.stages.module
+    }
+
+    /// The parts that several backends run, in order; none where one runs it all.
+    pub fn parts(&self) -> &[Part] {
+        &self.stages.parts
     }
 
     /// What the kernel's parameters are.

@@ -1,6 +1,8 @@
 //! From a graph to the kernel that a backend is given.
 
+use crate::delegate::{Part, delegates, lower_delegated};
 use crate::program::ProgramError;
+use crate::unit::CompileUnit;
 use loopwright_graph::Graph;
 use loopwright_graph::rewrite::rewrite;
 use loopwright_kernel::passes::Pipeline;
@@ -34,9 +36,24 @@ pub struct Stages {
     pub params: Vec<KernelParam>,
     /// The stores that the kernel logs; see [`Stages::logging`].
     pub log_sites: Vec<StoreSite>,
+    /// The parts of a program that several backends run, in order; none where it is one kernel. The
+    /// kernel then stands for the whole: it calls the parts.
+    pub parts: Vec<Part>,
 }
 
 impl Stages {
+    /// What a backend is given.
+    pub fn unit(&self) -> CompileUnit<'_> {
+        CompileUnit {
+            kernel: &self.kernel,
+            module: &self.module,
+            params: &self.params,
+            graph: &self.graph,
+            schedule: &self.schedule,
+            tree: &self.lowered.tree,
+        }
+    }
+
     /// Takes a graph as far as an optimised kernel called [`KERNEL`]. `schedule` refers to
     /// [`Graph::with_stores`]; without one, the graph is rewritten ([`rewrite`]), and the default for
     /// the target is taken.
@@ -53,6 +70,12 @@ impl Stages {
     /// now. It gets one more parameter, [`KernelParam::Log`], unless it has no store that can be logged.
     /// Scratch memory is not shared, so that what was there is the same buffer's.
     pub fn logging(mut self) -> Result<Stages, ProgramError> {
+        if !self.parts.is_empty() {
+            return Err(ProgramError::Delegate {
+                program: self.kernel,
+                reason: "stores are logged by one kernel, and this program has several".to_owned(),
+            });
+        }
         self.log_sites = log_stores(&mut self.module, &self.kernel);
         validate(&self.module, "logging")?;
         if !self.log_sites.is_empty() {
@@ -73,7 +96,7 @@ pub(crate) struct Scheduled {
     pub(crate) graph: Graph,
     pub(crate) schedule: Schedule,
     /// What was rewritten.
-    notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 impl Scheduled {
@@ -106,6 +129,11 @@ impl Scheduled {
             schedule,
             notes,
         } = self;
+        if delegates(&schedule) {
+            let mut stages = lower_delegated(graph, schedule, kernel, pipeline)?;
+            stages.lowered.notes.extend(notes);
+            return Ok(stages);
+        }
         let mut lowered = lower(&graph, &schedule, kernel)?;
         lowered.notes.extend(notes);
         validate(&lowered.module, "lowering")?;
@@ -123,6 +151,7 @@ impl Scheduled {
             module,
             scratch_live,
             log_sites: Vec::new(),
+            parts: Vec::new(),
         })
     }
 }

@@ -5,12 +5,11 @@ use crate::peer::{Environment, Peer};
 use crate::report::{Report, Row};
 use crate::sample::{median, seconds};
 use crate::{BenchError, Options};
-use loopwright::backend::{CompileOptions, Compiler, KernelBackend, Stages, Target, backends};
+use loopwright::backend::{Backend, Bound, CompileOptions, Compiler, Stages, Target, backends};
 use loopwright::graph::{Array, Graph, parse};
 use loopwright::kernel::passes::Pipeline;
 use loopwright::text::Source;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// A machine that is the same everywhere, so that compile times and instruction counts compare.
 const TARGET: Target = Target {
@@ -119,7 +118,13 @@ pub fn compile_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, Be
     }
     let device = device(&options.device)?;
     let mut peers = Vec::new();
+    let mut rivals = Vec::new();
     for peer in &options.against {
+        // Another backend of ours is a peer, too.
+        if backends().iter().any(|backend| backend.name() == peer) {
+            rivals.push(self::device(peer)?);
+            continue;
+        }
         let environment = Environment::prepare(peer, &options.environments, say)?;
         peers.push(environment.start()?);
     }
@@ -129,12 +134,18 @@ pub fn compile_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, Be
         .chain([conv(64, 56)]);
     for work in works.filter(|work| wanted(&work.name)) {
         say(&work.name);
-        rows.extend(speed_rows(&work, &device, &mut peers, options.samples)?);
+        rows.extend(speed_rows(
+            &work,
+            &device,
+            &rivals,
+            &mut peers,
+            options.samples,
+        )?);
     }
     Ok(Report::new(rows))
 }
 
-fn device(name: &str) -> Result<Arc<dyn KernelBackend>, BenchError> {
+fn device(name: &str) -> Result<Backend, BenchError> {
     let known = backends();
     let found = known.iter().find(|backend| backend.name() == name);
     let found = found.ok_or_else(|| {
@@ -163,63 +174,103 @@ fn compile_row(name: &str, text: &str, goal: f64, samples: usize) -> Result<Row,
     Ok(Row::new(name, "ms", median, BTreeMap::new(), Some(goal)))
 }
 
+/// A piece of work on a backend of ours, ready to run, and how long its first run took, in seconds,
+/// compilation included.
+struct Side {
+    bound: Bound<'static>,
+    first: f64,
+}
+
+impl Side {
+    fn new(work: &Work, backend: &Backend) -> Result<Side, BenchError> {
+        let fail = |error: &dyn ToString| ours(&work.name, error.to_string());
+        let graph = parsed(&work.name, &work.text)?;
+        // No cache on disk: the first run compiles.
+        let compiler = Compiler::new(backend.clone(), CompileOptions::default());
+        let (first, bound) = seconds(|| -> Result<_, BenchError> {
+            let program = compiler.compile(&graph, None).map_err(|e| fail(&e))?;
+            let mut bound = program.bind(&[]).map_err(|e| fail(&e))?;
+            for node in graph.parameters() {
+                let shape = bound.binding().shape(&graph, node);
+                let shape: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
+                let values: Vec<f64> = (0..shape.iter().product())
+                    .map(|at: usize| ((at * 37) % 101) as f64 / 101.0 - 0.5)
+                    .collect();
+                let parts = graph.node(node);
+                let array = Array::from_f64(parts.dtype, &shape, &values).map_err(|e| fail(&e))?;
+                bound.give(&parts.name, array).map_err(|e| fail(&e))?;
+            }
+            bound.run().map_err(|e| fail(&e))?;
+            Ok(bound)
+        });
+        Ok(Side {
+            bound: bound?,
+            first,
+        })
+    }
+
+    fn time(&mut self, work: &Work) -> Result<f64, BenchError> {
+        let (time, result) = seconds(|| self.bound.run());
+        result.map_err(|error| ours(&work.name, error))?;
+        Ok(time)
+    }
+}
+
 /// Our speed beside the peers', and the first run of each, compilation included.
 fn speed_rows(
     work: &Work,
-    device: &Arc<dyn KernelBackend>,
+    device: &Backend,
+    rivals: &[Backend],
     peers: &mut [Peer],
     samples: usize,
 ) -> Result<[Row; 2], BenchError> {
-    let fail = |error: &dyn ToString| ours(&work.name, error.to_string());
-    let graph = parsed(&work.name, &work.text)?;
-    // No cache on disk: the first run compiles.
-    let compiler = Compiler::new(device.clone(), CompileOptions::default());
-    let (first, bound) = seconds(|| -> Result<_, BenchError> {
-        let program = compiler.compile(&graph, None).map_err(|e| fail(&e))?;
-        let mut bound = program.bind(&[]).map_err(|e| fail(&e))?;
-        for node in graph.parameters() {
-            let shape = bound.binding().shape(&graph, node);
-            let shape: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
-            let values: Vec<f64> = (0..shape.iter().product())
-                .map(|at: usize| ((at * 37) % 101) as f64 / 101.0 - 0.5)
-                .collect();
-            let parts = graph.node(node);
-            let array = Array::from_f64(parts.dtype, &shape, &values).map_err(|e| fail(&e))?;
-            bound.give(&parts.name, array).map_err(|e| fail(&e))?;
-        }
-        bound.run().map_err(|e| fail(&e))?;
-        Ok(bound)
-    });
-    let mut bound = bound?;
+    let mut own = Side::new(work, device)?;
     let mut firsts = BTreeMap::new();
+    let mut sides = Vec::with_capacity(rivals.len());
+    for rival in rivals {
+        let side = Side::new(work, rival)?;
+        firsts.insert(rival.name().to_owned(), side.first * 1e3);
+        sides.push(side);
+    }
     for peer in peers.iter_mut() {
         firsts.insert(peer.name().to_owned(), peer.prepare(&work.request)? * 1e3);
     }
     let mut mine = Vec::with_capacity(samples);
-    let mut theirs: Vec<Vec<f64>> = peers.iter().map(|_| Vec::new()).collect();
+    let mut rival_times: Vec<Vec<f64>> = rivals.iter().map(|_| Vec::new()).collect();
+    let mut peer_times: Vec<Vec<f64>> = peers.iter().map(|_| Vec::new()).collect();
     for _ in 0..samples.max(3) {
-        let (time, result) = seconds(|| bound.run());
-        result.map_err(|e| fail(&e))?;
-        mine.push(time);
-        for (peer, times) in peers.iter_mut().zip(&mut theirs) {
+        mine.push(own.time(work)?);
+        for (side, times) in sides.iter_mut().zip(&mut rival_times) {
+            times.push(side.time(work)?);
+        }
+        for (peer, times) in peers.iter_mut().zip(&mut peer_times) {
             times.push(peer.time()?);
         }
     }
     let rate = |time: f64| work.flops / time / 1e9;
     let mut speeds = BTreeMap::new();
-    for (peer, times) in peers.iter_mut().zip(&mut theirs) {
+    for (rival, times) in rivals.iter().zip(&mut rival_times) {
+        speeds.insert(rival.name().to_owned(), rate(median(times)));
+    }
+    for (peer, times) in peers.iter_mut().zip(&mut peer_times) {
         let error = peer.check()?;
         if error > 1e-3 {
-            return Err(fail(&format!("{} computes something else", peer.name())));
+            let reason = format!("{} computes something else", peer.name());
+            return Err(ours(&work.name, reason));
         }
         speeds.insert(peer.name().to_owned(), rate(median(times)));
     }
-    let goal = (!speeds.is_empty()).then_some(2.0);
+    // Twice as fast as others; no more than a tenth slower than our own.
+    let goal = match (peers.is_empty(), rivals.is_empty()) {
+        (true, true) => None,
+        (true, false) => Some(1.0 / 1.1),
+        (false, _) => Some(2.0),
+    };
     Ok([
         Row::new(
             format!("{}: first run", work.name),
             "ms",
-            first * 1e3,
+            own.first * 1e3,
             firsts,
             None,
         ),

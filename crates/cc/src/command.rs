@@ -3,6 +3,7 @@
 use crate::Settings;
 use crate::find::Compiler;
 use loopwright_backend::BackendError;
+use loopwright_cache::Key;
 use loopwright_emit::{ABI_VERSION, Emitted};
 use std::fmt::Write;
 use std::fs::File;
@@ -82,7 +83,6 @@ pub(crate) struct Job<'a> {
 /// A compiled module in a directory of its own, which goes away with it.
 pub(crate) struct Built {
     pub(crate) library: PathBuf,
-    pub(crate) source: PathBuf,
     /// The command, and what it said.
     pub(crate) log: String,
     /// Removed, with everything in it, when this is dropped.
@@ -106,23 +106,14 @@ impl<'a> Job<'a> {
 
     /// What the library depends on, as a hash: the source, the compiler, the machine it compiles
     /// for, the flags and the calling convention.
-    pub(crate) fn key(&self, source: &str) -> String {
-        let mut hash = blake3::Hasher::new();
-        let mut part = |bytes: &[u8]| {
-            hash.update(&(bytes.len() as u64).to_le_bytes());
-            hash.update(bytes);
-        };
-        part(&ABI_VERSION.to_le_bytes());
-        part(self.compiler.identity.as_bytes());
-        for argument in &self.compiler.arguments {
-            part(argument.as_bytes());
-        }
-        for flag in flags(self.compiler, self.settings, self.strict, &self.math) {
-            part(flag.as_bytes());
-        }
-        part(source.as_bytes());
-        // 128 bits are plenty, and the names stay readable.
-        hash.finalize().to_hex()[..32].to_owned()
+    pub(crate) fn key(&self, source: &str) -> Key {
+        let abi = ABI_VERSION.to_le_bytes();
+        let flags = flags(self.compiler, self.settings, self.strict, &self.math);
+        let mut parts: Vec<&[u8]> = vec![&abi, self.compiler.identity.as_bytes()];
+        parts.extend(self.compiler.arguments.iter().map(String::as_bytes));
+        parts.extend(flags.iter().map(String::as_bytes));
+        parts.push(source.as_bytes());
+        Key::of(parts)
     }
 
     /// Compiles in a private directory.
@@ -149,7 +140,6 @@ impl<'a> Job<'a> {
             Ok(finished) if finished.success && library.is_file() => {
                 return Ok(Built {
                     library,
-                    source: source_path,
                     log: format!("{command_line}\n{}", finished.log),
                     _directory: directory,
                 });

@@ -5,7 +5,7 @@
 //! every rounding (in strict mode also that of `a * b` before `+ c`), and the mathematical functions
 //! are the C library's, which the interpreter calls too.
 //!
-//! Libraries are kept on disk where the caller wants that; see [`cache`] for how that stays safe.
+//! Libraries are kept on disk where the caller wants that; see [`loopwright_cache`] for how that stays safe.
 //!
 //! | variable | meaning |
 //! | --- | --- |
@@ -27,24 +27,22 @@
 //! # Ok::<(), loopwright_backend::BackendError>(())
 //! ```
 
-pub mod cache;
 mod command;
-mod executable;
 mod find;
-mod machine;
-mod parallel;
+mod library;
 
-pub use cache::{CacheEntry, cache_entries, clear_cache};
 pub use command::compile_source_command;
 pub use find::Compiler;
 
-use command::Job;
-use executable::{CcExecutable, Made};
+use command::{Job, file_error};
 use loopwright_backend::{
-    BackendError, CompileOptions, Executable, KernelBackend, Target, Unavailable,
+    Backend, BackendError, Capabilities, CompileOptions, Describe, Executable, KernelBackend,
+    Target, Unavailable,
 };
+use loopwright_cache::Cache;
 use loopwright_emit::{C, EmitError, EmitOptions, Emitted, emit};
 use loopwright_kernel::Module;
+use loopwright_native::Made;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -52,7 +50,10 @@ use std::time::Duration;
 /// The backend's name.
 pub const NAME: &str = "cc";
 
-loopwright_backend::register_backend!(100, || Arc::new(CcBackend::from_env()));
+/// The extension of libraries in the cache.
+const LIBRARY: &str = "so";
+
+loopwright_backend::register_backend!(100, || Backend::kernel_backend(CcBackend::from_env()));
 
 /// The backend.
 pub struct CcBackend {
@@ -138,7 +139,7 @@ impl CcBackend {
         module: &Module,
         emitted: Emitted,
         options: &CompileOptions,
-    ) -> Result<CcExecutable, BackendError> {
+    ) -> Result<Arc<dyn Executable>, BackendError> {
         let compiler = self.compiler().map_err(|why| BackendError::Unavailable {
             backend: NAME.to_owned(),
             why,
@@ -149,10 +150,11 @@ impl CcBackend {
             None => {
                 let built = job.build(&emitted.source)?;
                 let made = Made {
+                    code: emitted.source,
                     log: Some(built.log.clone()),
                     cached: false,
                 };
-                CcExecutable::load(module, emitted, &built.library, made)
+                library::load(module, &emitted.kernels, &built.library, made)
             }
         }
     }
@@ -163,29 +165,37 @@ impl CcBackend {
         emitted: Emitted,
         job: &Job<'_>,
         cache: &Path,
-    ) -> Result<CcExecutable, BackendError> {
-        let directory = cache::open(cache)?;
+    ) -> Result<Arc<dyn Executable>, BackendError> {
+        let cache = Cache::open(cache, NAME)?;
         let key = job.key(&emitted.source);
-        if let Some(found) = cache::lookup(&directory, &key)? {
-            let made = Made {
-                log: found.log,
-                cached: true,
-            };
-            return CcExecutable::load(module, emitted, &found.library, made);
-        }
-        let built = job.build(&emitted.source)?;
-        let kernels: Vec<&str> = emitted.kernels.iter().map(|k| k.name.as_str()).collect();
-        let library = cache::insert(&directory, &key, &built, &kernels)?;
-        let made = Made {
-            log: Some(built.log.clone()),
-            cached: false,
+        let found = cache.lookup(&key)?;
+        let found = found.filter(|entry| entry.bytes(LIBRARY).is_some());
+        let cached = found.is_some();
+        let log = match found {
+            Some(entry) => entry.log().to_owned(),
+            None => {
+                let built = job.build(&emitted.source)?;
+                let library = std::fs::read(&built.library)
+                    .map_err(|error| file_error("read", &built.library, &error))?;
+                let kernels: Vec<&str> = emitted.kernels.iter().map(|k| k.name.as_str()).collect();
+                // The source is for people who look into the cache.
+                let files = [("c", emitted.source.as_bytes()), (LIBRARY, &library)];
+                cache.insert(&key, &kernels, &built.log, &files)?;
+                built.log
+            }
         };
-        CcExecutable::load(module, emitted, &library, made)
+        let made = Made {
+            code: emitted.source,
+            log: Some(log),
+            cached,
+        };
+        let library = cache.path(&key, LIBRARY);
+        library::load(module, &emitted.kernels, &library, made)
     }
 }
 
-impl KernelBackend for CcBackend {
-    fn name(&self) -> &'static str {
+impl Describe for CcBackend {
+    fn name(&self) -> &str {
         NAME
     }
 
@@ -194,9 +204,15 @@ impl KernelBackend for CcBackend {
     }
 
     fn target(&self) -> Target {
-        machine::target()
+        loopwright_native::target()
     }
 
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::without_groups()
+    }
+}
+
+impl KernelBackend for CcBackend {
     fn compile(
         &self,
         module: &Module,
@@ -218,6 +234,6 @@ impl KernelBackend for CcBackend {
                 reason,
             },
         )?;
-        Ok(Arc::new(self.load(module, emitted, options)?))
+        self.load(module, emitted, options)
     }
 }

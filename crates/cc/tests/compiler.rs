@@ -1,11 +1,14 @@
-//! The compiler and the cache: hits, damage, races, refusals and failures.
+//! The compiler and what it keeps in the cache: hits, damage, races, refusals and failures.
 #![cfg(unix)]
 
 mod harness;
 
 use harness::{Buffer, backend};
-use loopwright_backend::{Argument, BackendError, CompileOptions, Executable, KernelBackend};
-use loopwright_cc::{CcBackend, Settings, cache_entries, clear_cache};
+use loopwright_backend::{
+    Argument, BackendError, CompileOptions, Describe, Executable, KernelBackend,
+};
+use loopwright_cache::{clear, entries};
+use loopwright_cc::{CcBackend, Settings};
 use loopwright_kernel::{Access, Builder, FunctionKind, Module, Space};
 use loopwright_ops::DType;
 use std::fs;
@@ -97,24 +100,20 @@ fn the_second_compilation_is_a_hit() {
             .from_cache()
     );
 
-    let entries = cache_entries(&cache).expect("the cache can be read");
-    assert_eq!(entries.len(), 3);
+    let listed = entries(&cache).expect("the cache can be read");
+    assert_eq!(listed.len(), 3);
     assert!(
-        entries
+        listed
             .iter()
-            .all(|entry| entry.kernels == ["fill"] && entry.bytes > 1000)
+            .all(|entry| entry.backend == "cc" && entry.kernels == ["fill"] && entry.bytes > 1000)
     );
-    let cleared = clear_cache(&cache).expect("the cache can be cleared");
+    let cleared = clear(&cache).expect("the cache can be cleared");
     assert_eq!(cleared.count, 3);
     assert_eq!(
         cleared.bytes,
-        entries.iter().map(|entry| entry.bytes).sum::<u64>()
+        listed.iter().map(|entry| entry.bytes).sum::<u64>()
     );
-    assert!(
-        cache_entries(&cache)
-            .expect("the cache can be read")
-            .is_empty()
-    );
+    assert!(entries(&cache).expect("the cache can be read").is_empty());
     // What was loaded still runs.
     assert_eq!(filled(&*second), 41);
 }
@@ -122,8 +121,8 @@ fn the_second_compilation_is_a_hit() {
 #[test]
 fn there_need_be_no_cache_to_list_or_clear() {
     let (_guard, cache) = fresh();
-    assert!(cache_entries(&cache).expect("none").is_empty());
-    assert_eq!(clear_cache(&cache).expect("none").count, 0);
+    assert!(entries(&cache).expect("none").is_empty());
+    assert_eq!(clear(&cache).expect("none").count, 0);
 }
 
 #[test]
@@ -178,10 +177,7 @@ fn several_at_once_agree() {
             });
         }
     });
-    assert_eq!(
-        cache_entries(&cache).expect("the cache can be read").len(),
-        3
-    );
+    assert_eq!(entries(&cache).expect("the cache can be read").len(), 3);
     assert!(
         fs::read_dir(cache.join("cc"))
             .expect("the directory")

@@ -1,6 +1,6 @@
 //! A number of threads that cannot be. In a file of its own: the number is read once in a process.
 
-use loopwright_backend::{BackendError, CompileOptions, KernelBackend};
+use loopwright_backend::{BackendError, CompileOptions, Describe, KernelBackend};
 use loopwright_cc::CcBackend;
 use loopwright_kernel::{Access, Builder, FunctionKind, LoopKind, Module, Space};
 use loopwright_ops::{DType, Scalar};

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::runtime::FAILURES;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loopwright_config::{Key, Settings, keys_as_text};
+use loopwright_conformance::Group;
 use std::path::PathBuf;
 
 /// One program, every machine: compiles and runs programs over arrays.
@@ -32,6 +33,9 @@ pub(crate) struct SettingOptions {
         help_heading = "Settings"
     )]
     options: Vec<(String, String)>,
+    /// Loads a plug-in, with the backend that it brings
+    #[arg(long = "plugin", value_name = "FILE", help_heading = "Settings")]
+    plugins: Vec<PathBuf>,
 }
 
 /// What a verb's arguments say about the settings.
@@ -52,6 +56,17 @@ impl Arguments {
         let options = [&self.settings.options, &said.settings.options];
         let mut command_line: Vec<(String, String)> =
             options.into_iter().flatten().cloned().collect();
+        let plugins = [&self.settings.plugins, &said.settings.plugins];
+        let plugins: Vec<&PathBuf> = plugins.into_iter().flatten().collect();
+        if !plugins.is_empty() {
+            let joined = std::env::join_paths(plugins)
+                .map_err(|error| Failure::usage(format!("`--plugin`: {error}")))?;
+            let joined = joined.into_string().map_err(|path| {
+                let shown = path.display();
+                Failure::usage(format!("`--plugin`: {shown} is not written in UTF-8"))
+            })?;
+            command_line.push((Key::Plugin.name().to_owned(), joined));
+        }
         let short = said.short.into_iter();
         command_line.extend(short.map(|(name, value)| (name.to_owned(), value)));
         Settings::from_process(&command_line, config.cloned()).map_err(Failure::from)
@@ -80,6 +95,11 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
+    /// Whether it has to do with devices.
+    pub(crate) fn uses_devices(&self) -> bool {
+        !matches!(self, Verb::Cache(_) | Verb::Config(_))
+    }
+
     fn said(&self) -> Said<'_> {
         let device = |device: &Option<String>| {
             let device = device.as_ref();
@@ -88,7 +108,10 @@ impl Verb {
         let switch = |key: Key, on: bool| on.then(|| (key.name(), "true".to_owned()));
         let of_program = |program: &ProgramOptions| {
             let strict = switch(Key::Strict, program.strict);
-            device(&program.device).into_iter().chain(strict)
+            let fallback = program.fallback.clone();
+            let fallback = fallback.map(|name| (Key::Fallback.name(), name));
+            let device = device(&program.device).into_iter();
+            device.chain(strict).chain(fallback)
         };
         let (settings, short) = match self {
             Verb::Devices(options) | Verb::Doctor(options) | Verb::Config(options) => {
@@ -149,6 +172,9 @@ pub(crate) struct ProgramOptions {
     /// Keeps every rounding where the program has it: `a * b + c` rounds twice
     #[arg(long)]
     strict: bool,
+    /// The backend that is given what the device cannot do; else such programs are refused
+    #[arg(long, value_name = "BACKEND")]
+    fallback: Option<String>,
     #[command(flatten)]
     settings: SettingOptions,
 }
@@ -226,6 +252,13 @@ pub(crate) struct CheckOptions {
     /// The seed of the random programs
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
+    /// Checks only this group of rows, or these: ops, casts, folds, features, schedules, runtime, errors,
+    /// fuzzing
+    #[arg(long, value_name = "GROUP", value_parser = parse_group)]
+    pub(crate) only: Vec<Group>,
+    /// Prints the table of every group, not only of those where something fails
+    #[arg(long)]
+    pub(crate) table: bool,
     /// A directory that programs which fail are written to
     #[arg(long, value_name = "DIR", default_value = FAILURES)]
     pub(crate) failures: PathBuf,
@@ -293,6 +326,13 @@ fn parse_size(text: &str) -> Result<(String, i64), String> {
         _ => format!("`{value}` is not a whole number"),
     })?;
     Ok((name, value))
+}
+
+fn parse_group(text: &str) -> Result<Group, String> {
+    Group::from_name(text).ok_or_else(|| {
+        let known = Group::ALL.map(Group::name);
+        format!("the groups are {}", known.join(", "))
+    })
 }
 
 fn parse_file(text: &str) -> Result<(String, PathBuf), String> {

@@ -2,10 +2,9 @@
 
 use crate::failure::{Failure, unavailable};
 use crate::runtime::runtime;
-use loopwright::backend::KernelBackend;
+use loopwright::backend::Backend;
 use loopwright::runtime::{AUTO, Device, Runtime, RuntimeError};
 use loopwright_config::{Key, Origin, Settings};
-use std::sync::Arc;
 
 /// A device, and how it came to be chosen.
 pub(crate) struct Chosen {
@@ -30,7 +29,7 @@ impl Chosen {
         }
     }
 
-    pub(crate) fn backend(&self) -> &Arc<dyn KernelBackend> {
+    pub(crate) fn backend(&self) -> &Backend {
         self.device.backend()
     }
 

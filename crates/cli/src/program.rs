@@ -103,7 +103,7 @@ impl<'o> Opened<'o> {
                 false => Ok(stages),
             })
             .map_err(|error| self.explain(error))?;
-        self.tell(&stages.lowered.notes);
+        self.tell(&stages.lowered.notes, false);
         Ok(stages)
     }
 
@@ -122,13 +122,15 @@ impl<'o> Opened<'o> {
             error => error.into(),
         })?;
         let compiled = Compiled { code, renamed };
-        self.tell(compiled.program().notes());
+        let program = compiled.program();
+        self.tell(program.notes(), !program.parts().is_empty());
         Ok(compiled)
     }
 
-    /// What a person has asked for with a schedule and does not get is said, once.
-    fn tell(&self, notes: &[String]) {
-        if self.schedule.is_some() {
+    /// What a person has asked for with a schedule and does not get is said, once, and what other backends
+    /// were given.
+    fn tell(&self, notes: &[String], handed_on: bool) {
+        if self.schedule.is_some() || handed_on {
             self.told.get_or_init(|| {
                 for note in notes {
                     eprintln!("note: {note}");

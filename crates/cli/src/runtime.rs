@@ -25,6 +25,7 @@ pub(crate) fn runtime(settings: &Settings) -> Runtime {
         },
         trace: settings.trace().is_some(),
         log_stores: settings.log_stores(),
+        fallback: settings.fallback().map(str::to_owned),
         verify: settings.verify().then(|| {
             let verifier: Arc<dyn Verify> = Arc::new(Verifier::new(PathBuf::from(FAILURES)));
             verifier
@@ -32,9 +33,9 @@ pub(crate) fn runtime(settings: &Settings) -> Runtime {
     })
 }
 
-fn scheduler(settings: &Settings) -> Scheduler {
-    match settings.scheduler() {
+pub(crate) fn scheduler(settings: &Settings) -> Option<Scheduler> {
+    Some(match settings.scheduler()? {
         Configured::Sync => Scheduler::Sync,
         Configured::Threads => Scheduler::Threads,
-    }
+    })
 }

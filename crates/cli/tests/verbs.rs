@@ -31,13 +31,25 @@ fn devices_are_listed_with_their_limits() {
     let document = Sandbox::new().json(&["devices", "--json"]);
     let devices = document["devices"].as_array().expect("a list");
     let names: Vec<&Value> = devices.iter().map(|device| &device["name"]).collect();
-    assert_eq!(names, [&json!("cc"), &json!("interp")]);
+    assert_eq!(names, ["cc", "gccjit", "interp", "manycore", "null"]);
     for device in devices {
-        for key in ["backend", "kind", "available", "threads", "vector_bytes"] {
+        for key in [
+            "backend",
+            "kind",
+            "level",
+            "available",
+            "threads",
+            "vector_bytes",
+        ] {
             assert!(!device[key].is_null(), "{key} is missing: {device}");
         }
+        assert!(device["capabilities"]["dtypes"].is_array(), "{device}");
     }
-    assert_eq!(devices[1]["available"], true, "the interpreter always is");
+    assert_eq!(devices[2]["available"], true, "the interpreter always is");
+    assert_eq!(devices[3]["kind"], "accelerator");
+    assert_eq!(devices[3]["level"], "device");
+    assert_eq!(devices[3]["host_memory"], false);
+    assert_eq!(devices[4]["capabilities"]["computes"], false);
 }
 
 #[test]
@@ -49,7 +61,7 @@ fn a_missing_device_says_why() {
     assert_eq!(cc["reason"], "the C compiler `/nonexistent` was not found");
     let text = sandbox.succeed(&["devices"]);
     assert!(
-        text.contains("cc      cpu  not available: the C compiler"),
+        text.contains("cc        cpu          not available: the C compiler"),
         "{text}"
     );
 }
@@ -232,17 +244,21 @@ fn a_scalar_is_shown_on_one_line() {
 
 #[test]
 fn auto_says_what_it_skipped() {
-    let sandbox = product().with_variable("LOOPWRIGHT_CC", "/nonexistent");
+    let sandbox = product()
+        .with_variable("LOOPWRIGHT_CC", "/nonexistent")
+        .with_variable("LOOPWRIGHT_GCCJIT", "/nonexistent");
     let text = sandbox.succeed(&["run", "product.lw"]);
     let expected =
-        "interp (auto: cc is not available: the C compiler `/nonexistent` was not found)";
+        "interp (auto: cc is not available: the C compiler `/nonexistent` was not found; gccjit is";
     assert!(text.contains(expected), "{text}");
     let document = sandbox.json(&["run", "product.lw", "--json"]);
     assert_eq!(document["device"], "interp");
+    let skipped = document["skipped"].as_array().expect("a list");
     assert_eq!(
-        document["skipped"],
-        json!([{ "device": "cc", "reason": "the C compiler `/nonexistent` was not found" }])
+        skipped[0],
+        json!({ "device": "cc", "reason": "the C compiler `/nonexistent` was not found" })
     );
+    assert_eq!(skipped[1]["device"], "gccjit");
 }
 
 #[test]
@@ -373,7 +389,9 @@ fn a_plan_counts_all_memory() {
 
 #[test]
 fn doctor_says_what_is_missing() {
-    let sandbox = Sandbox::new().with_variable("LOOPWRIGHT_CC", "/nonexistent");
+    let sandbox = Sandbox::new()
+        .with_variable("LOOPWRIGHT_CC", "/nonexistent")
+        .with_variable("LOOPWRIGHT_GCCJIT", "/nonexistent");
     let document = sandbox.json(&["doctor", "--json"]);
     let checks = document["checks"].as_array().expect("a list");
     let compiler = checks.iter().find(|check| check["name"] == "C compiler");
@@ -387,6 +405,7 @@ fn doctor_says_what_is_missing() {
     assert_eq!(document["devices"], json!(["interp"]));
     let text = sandbox.succeed(&["doctor"]);
     assert!(text.contains("missing  C compiler"), "{text}");
+    assert!(text.contains("missing  libgccjit"), "{text}");
     assert!(text.contains("made at the first need"), "{text}");
 }
 
@@ -409,7 +428,8 @@ fn the_cache_keeps_and_forgets() {
     let listed = sandbox.json(&["cache", "list", "--json"]);
     let entry = &listed["entries"][0];
     assert_eq!(entry["kernels"], json!(["program"]));
-    for key in ["key", "bytes", "created", "backend"] {
+    assert_eq!(entry["backend"], "cc");
+    for key in ["key", "bytes", "created"] {
         assert!(!entry[key].is_null(), "{key} is missing: {entry}");
     }
     assert_eq!(sandbox.json(&["cache", "clear", "--json"])["removed"], 1);
@@ -418,6 +438,45 @@ fn the_cache_keeps_and_forgets() {
         json!([])
     );
     assert_eq!(run()["from_cache"], false);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_cache_is_one_for_all_backends() {
+    if !has_compiler() {
+        return;
+    }
+    let sandbox = product();
+    for device in ["cc", "manycore"] {
+        let run = || sandbox.json(&["run", "product.lw", "--device", device, "--json"]);
+        assert_eq!(run()["from_cache"], false, "{device}");
+        assert_eq!(run()["from_cache"], true, "{device}");
+    }
+    let listed = sandbox.json(&["cache", "list", "--json"]);
+    let entries = listed["entries"].as_array().expect("a list");
+    let mut found: Vec<_> = entries
+        .iter()
+        .map(|entry| format!("{} {}", entry["backend"], entry["kernels"]))
+        .collect();
+    found.sort();
+    let program = r#""manycore" ["program"]"#;
+    let firmware = r#""manycore" []"#;
+    assert_eq!(found, [r#""cc" ["program"]"#, program, firmware]);
+    let text = sandbox.succeed(&["cache", "list"]);
+    let first = |line: &str| line.split(' ').next().map(str::to_owned);
+    let mut shown: Vec<_> = text.lines().filter_map(first).collect();
+    shown.sort();
+    assert_eq!(
+        shown,
+        ["3", "backend", "cc", "manycore", "manycore"],
+        "{text}"
+    );
+    assert_eq!(sandbox.json(&["cache", "clear", "--json"])["removed"], 3);
+    assert!(
+        sandbox
+            .succeed(&["cache", "list"])
+            .starts_with("nothing is kept in")
+    );
 }
 
 #[cfg(unix)]

@@ -33,6 +33,26 @@ pub const OTHER_VARIABLES: &[(&str, &str)] = &[
         "Seconds after which a C compiler is killed, 120 if not set.",
     ),
     (
+        "LOOPWRIGHT_GCCJIT",
+        "The library of the device `gccjit`, by its path or name; else `libgccjit.so.0` where the system finds it.",
+    ),
+    (
+        "LOOPWRIGHT_MANYCORE_CORES",
+        "Cores of a simulated accelerator, 16 if not set.",
+    ),
+    (
+        "LOOPWRIGHT_MANYCORE_DEVICES",
+        "How many simulated accelerators there are, 1 if not set.",
+    ),
+    (
+        "LOOPWRIGHT_MANYCORE_MEMORY",
+        "Memory of a simulated accelerator in MiB, 512 if not set.",
+    ),
+    (
+        "LOOPWRIGHT_MANYCORE_TIMEOUT",
+        "Seconds after which a kernel on a simulated accelerator is given up, 60 if not set.",
+    ),
+    (
         "LOOPWRIGHT_KERNELS",
         "Tests: how many random kernels every pass is tried on.",
     ),

@@ -98,6 +98,14 @@ fn entry(kind: Kind, value: &DeValue<'_>, file: &Path) -> Option<Value> {
             })),
             other => Some(other),
         },
+        (Kind::Paths, DeValue::String(text)) => {
+            kind.parse(OsStr::new(text.as_ref()))?;
+            let paths = std::env::split_paths(text.as_ref());
+            let directory = file.parent().unwrap_or(Path::new(""));
+            // The file's own directory may have a name that cannot stand in a list.
+            let paths = std::env::join_paths(paths.map(|path| directory.join(path)));
+            Some(Value::Path(PathBuf::from(paths.ok()?)))
+        }
         _ => None,
     }
 }

@@ -74,7 +74,8 @@ macro_rules! keys {
 keys! {
     Device "device": Kind::Text { what: "a device's name" }, DefaultValue::Text("auto"),
         "Where programs run: a device's name, or `auto` for the best there is.";
-    Scheduler "scheduler": Kind::Choice(Scheduler::NAMES), DefaultValue::Text("threads"),
+    Scheduler "scheduler": Kind::Choice(Scheduler::NAMES),
+        DefaultValue::Unset("the backend decides: `threads` unless it says otherwise"),
         "How a device without a queue of its own runs its work: `sync` inside the call, \
          `threads` on workers.";
     Threads "threads": Kind::Count { most: MOST_THREADS },
@@ -95,6 +96,18 @@ keys! {
             find: cache_directory,
         },
         "Where compiled code is kept between runs; made at the first need, for its owner alone.";
+    Plugins "plugins": Kind::Paths,
+        DefaultValue::Found {
+            about: "`$XDG_DATA_HOME/loopwright/plugins`, else \
+                    `~/.local/share/loopwright/plugins`, if it is there",
+            find: plugin_directory,
+        },
+        "Directories that all plug-ins are loaded from; what is wrong with one is told as a warning.";
+    Plugin "plugin": Kind::Paths, DefaultValue::Unset("no plug-in"),
+        "Plug-ins that are loaded; one that cannot be is an error.";
+    Fallback "fallback": Kind::Text { what: "a backend's name" },
+        DefaultValue::Unset("such programs are refused"),
+        "The backend that is given those parts of a program which the chosen one cannot do.";
     Strict "strict": Kind::Switch, DefaultValue::Text("false"),
         "Keeps every rounding where the program has it: `a * b + c` rounds twice.";
     Verify "verify": Kind::Switch, DefaultValue::Text("false"),
@@ -128,6 +141,13 @@ fn cores(_: &Environment) -> Option<Value> {
     let cores = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let most = NonZero::new(MOST_THREADS)?;
     Some(Value::Count(cores.min(most)))
+}
+
+/// Only if it is there: nobody has asked for it, so nobody is to be told that it is not.
+fn plugin_directory(environment: &Environment) -> Option<Value> {
+    let shared = environment.shared_directory("XDG_DATA_HOME", ".local/share")?;
+    let own: PathBuf = shared.join("loopwright").join("plugins");
+    own.is_dir().then_some(Value::Path(own))
 }
 
 fn cache_directory(environment: &Environment) -> Option<Value> {

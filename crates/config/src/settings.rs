@@ -114,11 +114,21 @@ impl Settings {
         self.text(Key::Device)
     }
 
-    /// How a device without a queue of its own runs its work.
-    pub fn scheduler(&self) -> Scheduler {
-        let name = self.text(Key::Scheduler);
+    /// How a device without a queue of its own runs its work; `None`: as its backend likes it best.
+    pub fn scheduler(&self) -> Option<Scheduler> {
+        let Some(Value::Text(name)) = self.value(Key::Scheduler) else {
+            return None;
+        };
         let found = Scheduler::ALL.into_iter().find(|one| one.name() == name);
-        found.expect("the table lets only schedulers' names through")
+        Some(found.expect("the table lets only schedulers' names through"))
+    }
+
+    /// The backend that is given what the chosen one cannot do.
+    pub fn fallback(&self) -> Option<&str> {
+        match self.value(Key::Fallback) {
+            Some(Value::Text(name)) => Some(name),
+            _ => None,
+        }
     }
 
     /// How many threads share a parallel loop.
@@ -152,6 +162,16 @@ impl Settings {
     /// Where compiled code is kept between runs; `None` where there is no place for it.
     pub fn cache_dir(&self) -> Option<&Path> {
         self.path(Key::CacheDir)
+    }
+
+    /// The directories that all plug-ins are loaded from.
+    pub fn plugins(&self) -> Vec<PathBuf> {
+        self.paths(Key::Plugins)
+    }
+
+    /// The plug-ins that were asked for one by one.
+    pub fn plugin(&self) -> Vec<PathBuf> {
+        self.paths(Key::Plugin)
     }
 
     /// Whether every rounding is kept where the program has it.
@@ -200,6 +220,11 @@ impl Settings {
             None => None,
             other => panic!("the table gives {key:?} a path, and here is {other:?}"),
         }
+    }
+
+    fn paths(&self, key: Key) -> Vec<PathBuf> {
+        let paths = self.path(key).map(std::env::split_paths);
+        paths.into_iter().flatten().collect()
     }
 
     fn switch(&self, key: Key) -> bool {

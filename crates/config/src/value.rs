@@ -51,6 +51,9 @@ pub enum Kind {
     },
     /// A path that is not empty. One in the file is relative to the file.
     Path,
+    /// Paths as `PATH` has them, with `:` between them, none of them empty. Those in the file are relative
+    /// to the file.
+    Paths,
     /// Yes or no.
     Switch,
 }
@@ -64,7 +67,7 @@ pub enum Value {
     Count(NonZero<usize>),
     /// A number of bytes.
     Bytes(u64),
-    /// A path.
+    /// A path; of an option that takes several, all of them as `PATH` has them.
     Path(PathBuf),
     /// Yes or no.
     Switch(bool),
@@ -94,6 +97,7 @@ impl Kind {
                 Value::Bytes(most)
             ),
             Kind::Path => "a path".to_owned(),
+            Kind::Paths => "paths with `:` between them".to_owned(),
             Kind::Switch => "`true` or `false`".to_owned(),
         }
     }
@@ -102,7 +106,9 @@ impl Kind {
     pub(crate) fn describe_in_file(self) -> String {
         let described = self.describe();
         match self {
-            Kind::Text { .. } | Kind::Choice(_) | Kind::Path => format!("{described}, in quotes"),
+            Kind::Text { .. } | Kind::Choice(_) | Kind::Path | Kind::Paths => {
+                format!("{described}, in quotes")
+            }
             Kind::Count { .. } | Kind::Switch => format!("{described}, without quotes"),
             Kind::Bytes { .. } => format!("{described}; in quotes if it has a unit"),
         }
@@ -113,6 +119,10 @@ impl Kind {
         // Paths need not be UTF-8.
         if self == Kind::Path {
             return (!text.is_empty()).then(|| Value::Path(text.into()));
+        }
+        if self == Kind::Paths {
+            let whole = std::env::split_paths(text).all(|path| !path.as_os_str().is_empty());
+            return (whole && !text.is_empty()).then(|| Value::Path(text.into()));
         }
         let text = text.to_str()?.trim();
         match self {
@@ -126,7 +136,7 @@ impl Kind {
                 let bytes = parse_bytes(text)?;
                 (1..=most).contains(&bytes).then_some(Value::Bytes(bytes))
             }
-            Kind::Path => None,
+            Kind::Path | Kind::Paths => None,
             Kind::Switch => match text {
                 "true" | "1" => Some(Value::Switch(true)),
                 "false" | "0" => Some(Value::Switch(false)),

@@ -46,6 +46,7 @@ fn wrong(key: Key) -> (&'static [&'static str], &'static str) {
     const BYTES: &str = "bytes from 1 to 1024TiB, with or without a unit: B, KiB, MiB, GiB, TiB";
     match key {
         Key::Device => (&[" "], "a device's name"),
+        Key::Fallback => (&[" "], "a backend's name"),
         Key::Scheduler => (&["async", "Sync", "sync,threads"], "`sync` or `threads`"),
         Key::Threads | Key::Streams => (
             &[
@@ -78,6 +79,7 @@ fn wrong(key: Key) -> (&'static [&'static str], &'static str) {
         ),
         // A path is wrong only if it is empty, which for a variable means that it is not set.
         Key::CacheDir | Key::Trace => (&[], "a path"),
+        Key::Plugins | Key::Plugin => (&[":", "/a:", "/a::/b"], "paths with `:` between them"),
         Key::Strict | Key::Verify | Key::LogStores => {
             (&["yes", "True", "2", "on"], "`true` or `false`")
         }
@@ -115,6 +117,10 @@ fn a_wrong_value_in_the_file_is_told_with_its_line() {
         (
             "threads = \"4\"\n",
             "FILE:1: `threads` is `\"4\"`; it takes a whole number from 1 to 4096, without quotes",
+        ),
+        (
+            "plugin = [\"a.so\"]\n",
+            "FILE:1: `plugin` is a list; it takes paths with `:` between them, in quotes",
         ),
         (
             "queue = -1\n",
@@ -174,7 +180,7 @@ fn a_wrong_value_in_the_file_is_told_with_its_line() {
 #[test]
 fn an_unknown_name_is_an_error_everywhere() {
     const ALL: &str = "the options are device, scheduler, threads, devices, streams, pool_cap, queue, \
-                       cache_dir, strict, verify, trace, log_stores";
+                       cache_dir, plugins, plugin, fallback, strict, verify, trace, log_stores";
     assert_eq!(
         on_command_line("thraeds", "4").to_string(),
         "there is no option `thraeds`; did you mean `threads`?"

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Three different values of an option: for the command line, the environment and the file.
 fn samples(key: Key) -> [&'static str; 3] {
     match key {
-        Key::Device => ["cc", "interp", "other"],
+        Key::Device | Key::Fallback => ["cc", "interp", "other"],
         // There are two, and what counts is which source is taken.
         Key::Scheduler => ["sync", "threads", "sync"],
         Key::Threads => ["2", "3", "4096"],
@@ -15,6 +15,8 @@ fn samples(key: Key) -> [&'static str; 3] {
         Key::PoolCap => ["64MiB", "1KiB", "3TiB"],
         Key::Queue => ["8", "9", "10"],
         Key::CacheDir => ["/command", "/environment", "/file"],
+        Key::Plugins => ["/command:/other", "/environment", "/file:/other"],
+        Key::Plugin => ["/command.so", "/environment.so:/b.so", "/file.so"],
         Key::Strict | Key::Verify | Key::LogStores => ["true", "false", "true"],
         Key::Trace => ["/command.json", "/environment.json", "/file.json"],
     }
@@ -23,7 +25,8 @@ fn samples(key: Key) -> [&'static str; 3] {
 /// A value as it stands in a file of TOML.
 fn in_file(key: Key, text: &str) -> String {
     match key {
-        Key::Device | Key::Scheduler | Key::PoolCap | Key::CacheDir | Key::Trace => {
+        Key::Device | Key::Fallback | Key::Scheduler | Key::PoolCap => format!("\"{text}\""),
+        Key::CacheDir | Key::Plugins | Key::Plugin | Key::Trace => {
             format!("\"{text}\"")
         }
         Key::Threads | Key::Devices | Key::Streams | Key::Queue => text.to_owned(),
@@ -85,7 +88,8 @@ fn the_strongest_source_wins_for_every_option() {
 fn defaults_are_what_the_docs_say() {
     let settings = defaults();
     assert_eq!(settings.device(), "auto");
-    assert_eq!(settings.scheduler(), Scheduler::Threads);
+    assert_eq!(settings.scheduler(), None);
+    assert_eq!(settings.fallback(), None);
     assert!((1..=4096).contains(&settings.threads().get()));
     assert_eq!(settings.devices().get(), 1);
     assert_eq!(settings.streams(), None);
@@ -109,7 +113,8 @@ fn getters_give_what_is_set() {
     });
     let settings = settings.expect("all values are right");
     assert_eq!(settings.device(), "cc");
-    assert_eq!(settings.scheduler(), Scheduler::Sync);
+    assert_eq!(settings.fallback(), Some("cc"));
+    assert_eq!(settings.scheduler(), Some(Scheduler::Sync));
     assert_eq!(settings.threads().get(), 2);
     assert_eq!(settings.devices().get(), 2);
     assert_eq!(settings.streams().map(usize::from), Some(5));
@@ -118,6 +123,40 @@ fn getters_give_what_is_set() {
     assert_eq!(settings.cache_dir(), Some("/command".as_ref()));
     assert!(settings.strict() && settings.verify() && settings.log_stores());
     assert_eq!(settings.trace(), Some("/command.json".as_ref()));
+    let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
+    assert_eq!(settings.plugins(), paths(&["/command", "/other"]));
+    assert_eq!(settings.plugin(), paths(&["/command.so"]));
+}
+
+#[test]
+fn plug_ins_in_a_file_are_relative_to_the_file() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("settings.toml");
+    std::fs::write(&path, "plugin = \"a.so:/b.so:c/d.so\"\n").expect("the directory is ours");
+    let settings = Settings::load(&Sources {
+        file: Some(path),
+        ..Sources::default()
+    });
+    let settings = settings.expect("the file is right");
+    let here = directory.path();
+    let expected = [here.join("a.so"), "/b.so".into(), here.join("c/d.so")];
+    assert_eq!(settings.plugin(), expected);
+}
+
+#[test]
+fn the_directory_of_plug_ins_is_found_if_it_is_there() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let found = || {
+        let settings = Settings::load(&Sources {
+            environment: vec![("HOME".into(), home.path().into())],
+            ..Sources::default()
+        });
+        settings.expect("all values are right").plugins()
+    };
+    assert_eq!(found(), Vec::<PathBuf>::new());
+    let own = home.path().join(".local/share/loopwright/plugins");
+    std::fs::create_dir_all(&own).expect("the directory is ours");
+    assert_eq!(found(), [own]);
 }
 
 /// Where the cache is with these variables.

@@ -4,7 +4,6 @@
 //! sizes, and compared with the reference evaluator.
 
 use crate::generate::{Arithmetic, Case, plain_schedule, random_array, random_schedule};
-use crate::oracle::{Mismatch, Oracle, Prepared};
 use crate::rng::Rng;
 use loopwright_graph::{Graph, parse};
 use loopwright_text::Source;
@@ -167,65 +166,73 @@ pub fn feature(name: &str) -> Option<&'static Feature> {
 /// How many random schedules each program is run with, for each set of sizes.
 const SCHEDULES: usize = 3;
 
-impl Feature {
-    fn graph(&self) -> Graph {
-        let source = Source::new(self.name, format!("loopwright program 1\n{}", self.program));
-        parse(&source)
-            .unwrap_or_else(|error| panic!("a feature is a program: {}", error.render(&source)))
-    }
+/// A program of this crate, without its first line.
+pub(crate) fn parsed(name: &str, program: &str) -> Graph {
+    let source = Source::new(name, format!("loopwright program 1\n{program}"));
+    parse(&source).unwrap_or_else(|error| {
+        panic!(
+            "a program of the suite is a program: {}",
+            error.render(&source)
+        )
+    })
+}
 
+/// One run of a program at these sizes, with inputs that a seed gives and no schedule.
+pub(crate) fn sized_inputs(
+    graph: &Graph,
+    seed: u64,
+    sizes: &[(&str, i64)],
+    arithmetic: Arithmetic,
+) -> Case {
+    let mut rng = Rng::new(seed);
+    let binding = graph
+        .bind(sizes)
+        .unwrap_or_else(|error| panic!("the sizes of the suite fit its programs: {error}"));
+    let inputs = graph
+        .parameters()
+        .map(|node| {
+            let shape = binding.shape(graph, node);
+            let shape: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
+            let array = random_array(&mut rng, graph.node(node).dtype, &shape, arithmetic);
+            (node, array)
+        })
+        .collect();
+    let sizes = sizes.iter();
+    Case {
+        graph: graph.clone(),
+        schedule: None,
+        sizes: sizes
+            .map(|(name, value)| ((*name).to_owned(), *value))
+            .collect(),
+        inputs,
+        arithmetic,
+    }
+}
+
+impl Feature {
     /// The cases it is made of.
     pub fn cases(&self) -> Vec<Case> {
-        let graph = self.graph();
+        let graph = parsed(self.name, self.program);
         let stored = graph.clone().with_stores();
+        let arithmetic = Arithmetic::Strict;
         let mut cases = Vec::new();
         for (run, sizes) in self.sizes.iter().enumerate() {
-            let mut rng = Rng::new(run as u64);
-            let arithmetic = Arithmetic::Strict;
+            let case = sized_inputs(&graph, run as u64, sizes, arithmetic);
             let binding = graph
                 .bind(sizes)
                 .unwrap_or_else(|error| panic!("a feature's sizes fit: {error}"));
-            let inputs = graph
-                .parameters()
-                .map(|node| {
-                    let shape = binding.shape(&graph, node);
-                    let shape: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
-                    let array = random_array(&mut rng, graph.node(node).dtype, &shape, arithmetic);
-                    (node, array)
-                })
-                .collect();
+            let mut rng = Rng::new(run as u64);
             let mut schedules = vec![None, Some(plain_schedule(&stored))];
             for _ in 0..SCHEDULES {
                 schedules.push(Some(random_schedule(
                     &mut rng, &stored, &binding, arithmetic,
                 )));
             }
-            let sizes = sizes
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), *value))
-                .collect();
-            let case = Case {
-                graph: graph.clone(),
-                schedule: None,
-                sizes,
-                inputs,
-                arithmetic,
-            };
             cases.extend(schedules.into_iter().map(|schedule| Case {
                 schedule,
                 ..case.clone()
             }));
         }
         cases
-    }
-
-    /// Runs it on a backend.
-    pub fn run(&self, oracle: &Oracle) -> Result<(), Mismatch> {
-        let prepared: Result<Vec<Prepared>, Mismatch> = self
-            .cases()
-            .iter()
-            .map(|case| oracle.prepare(case))
-            .collect();
-        oracle.check_batch(&prepared?).into_iter().collect()
     }
 }

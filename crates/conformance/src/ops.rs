@@ -8,16 +8,20 @@
 
 use crate::generate::{Arithmetic, Case};
 use crate::oracle::{Mismatch, Oracle, Prepared};
+use crate::pieces::Piece;
+use crate::report::Group;
+use crate::verdict::{Ready, Verdict};
+use loopwright_backend::Capabilities;
 use loopwright_graph::{Array, GraphBuilder, GraphError, NodeId};
+use loopwright_kernel::passes::Pipeline;
+use loopwright_kernel::{Block, Function, Inst, Stmt};
 use loopwright_looptree::{Annotation, LoopSpec, NodeSchedule, Schedule};
 use loopwright_ops::reference::{Row, RowOp, rows};
-use loopwright_ops::{DType, Scalar};
+use loopwright_ops::{DType, Op, Scalar};
 use loopwright_symbolic::Expr;
 use smallvec::smallvec;
 use std::ops::Range;
-
-/// Programs compiled together.
-const BATCH: usize = 48;
+use std::sync::OnceLock;
 
 /// Elements a vectorised loop takes at a time.
 const LANES: i64 = 4;
@@ -27,10 +31,14 @@ const TAIL: usize = LANES as usize - 1;
 
 /// One op at one dtype in one form, with all its reference values.
 pub struct OpTest {
-    /// What is tested, for people.
-    pub name: String,
+    op: RowOp,
+    dtype: DType,
     case: Case,
     rows: Vec<Row>,
+    /// The kernel that is tested.
+    tested: OnceLock<Result<Ready, Mismatch>>,
+    /// The kernel of one plain loop, which has no op but this one: it says whose fault a failure is.
+    plain: OnceLock<Result<Ready, Mismatch>>,
 }
 
 /// Every test there is.
@@ -45,9 +53,11 @@ pub fn op_tests() -> Vec<OpTest> {
         }
     }
     let tests = groups.into_iter().map(|(op, dtype, rows)| {
-        let name = format!("{} {dtype}", op_name(op));
         let graph = program(op, &rows[0]).unwrap_or_else(|error| {
-            panic!("the reference values are for ops that exist, but {name}: {error}")
+            panic!(
+                "the reference values are for ops that exist, but {} {dtype}: {error}",
+                op_name(op)
+            )
         });
         let case = Case {
             schedule: is_pointwise(op).then(|| in_lanes(&graph)),
@@ -56,37 +66,198 @@ pub fn op_tests() -> Vec<OpTest> {
             inputs: Vec::new(),
             arithmetic: Arithmetic::Strict,
         };
-        OpTest { name, case, rows }
+        OpTest {
+            op,
+            dtype,
+            case,
+            rows,
+            tested: OnceLock::new(),
+            plain: OnceLock::new(),
+        }
     });
     tests.collect()
 }
 
-/// Runs tests in batches; the results are in their order.
-pub fn run_op_tests(oracle: &Oracle, tests: &[OpTest]) -> Vec<Result<(), Mismatch>> {
-    let mut results = Vec::with_capacity(tests.len());
-    for batch in tests.chunks(BATCH) {
-        let lowered: Vec<Result<Prepared, Mismatch>> = batch
-            .iter()
-            .map(|test| oracle.lowered(&test.case))
-            .collect();
-        let good: Vec<Prepared> = lowered.iter().flatten().cloned().collect();
-        let mut compiled = oracle.compile_batch(&good).into_iter();
-        for (test, lowered) in batch.iter().zip(lowered) {
-            results.push(lowered.and_then(|prepared| {
-                let Some(compiled) = compiled.next() else {
-                    unreachable!("everything that was lowered is compiled, or says why not")
-                };
-                let compiled = compiled?;
-                test.run(&|sizes, inputs| compiled.run_with(&prepared, sizes, inputs))
-            }));
+/// Compiles tests together and runs each; what was found is in their order. Kernels are made by `maker`,
+/// once, and run by `oracle`.
+pub(crate) fn run_op_tests(oracle: &Oracle, maker: &Oracle, tests: &[&OpTest]) -> Vec<Verdict> {
+    let capabilities = oracle.backend().capabilities();
+    let mut verdicts: Vec<Option<Verdict>> = vec![None; tests.len()];
+    // In vectors first; what fails there is tried in one plain loop.
+    let mut failed: Vec<Option<(Mismatch, &Ready)>> = vec![None; tests.len()];
+    let chosen: Vec<Option<&Ready>> = tests
+        .iter()
+        .zip(&mut verdicts)
+        .map(
+            |(test, verdict)| match test.applicable(maker, &capabilities) {
+                Ok(ready) => Some(ready),
+                Err(found) => {
+                    *verdict = Some(found);
+                    None
+                }
+            },
+        )
+        .collect();
+    for (at, result) in run_chosen(oracle, tests, &chosen) {
+        match (result, chosen[at]) {
+            (Err(mismatch), Some(ready)) => failed[at] = Some((mismatch, ready)),
+            _ => verdicts[at] = Some(Verdict::Passed),
         }
     }
-    results
+    let plain: Vec<Option<&Ready>> = tests
+        .iter()
+        .zip(&failed)
+        .map(|(test, failed)| {
+            failed.as_ref()?;
+            test.plain(maker)?.as_ref().ok()
+        })
+        .collect();
+    for (at, result) in run_chosen(oracle, tests, &plain) {
+        if let (Err(mismatch), Some(ready)) = (result, plain[at]) {
+            failed[at] = Some((mismatch, ready));
+        }
+    }
+    let verdicts = verdicts.into_iter().zip(failed);
+    verdicts
+        .map(|(verdict, failed)| match (verdict, failed) {
+            (_, Some((mismatch, ready))) => Verdict::Failed {
+                message: mismatch.to_string(),
+                suspects: ready.uses.clone(),
+            },
+            (Some(verdict), None) => verdict,
+            (None, None) => unreachable!("what applies was run"),
+        })
+        .collect()
 }
 
-type Run<'a> = dyn Fn(&[(&str, i64)], &[(NodeId, Array)]) -> Result<Vec<u8>, Mismatch> + 'a;
+/// Compiles those that are chosen together and runs each.
+fn run_chosen(
+    oracle: &Oracle,
+    tests: &[&OpTest],
+    chosen: &[Option<&Ready>],
+) -> Vec<(usize, Result<(), Mismatch>)> {
+    let places = (0..tests.len()).filter_map(|at| Some((at, chosen[at]?)));
+    let places: Vec<(usize, &Ready)> = places.collect();
+    let prepared: Vec<&Prepared> = places.iter().map(|(_, ready)| &ready.prepared).collect();
+    let compiled = oracle.compile_batch(&prepared).into_iter();
+    let runs = places.iter().zip(compiled);
+    runs.map(|((at, ready), compiled)| {
+        let result = compiled.and_then(|compiled| {
+            let run = |sizes: &[(&str, i64)], inputs: &[(NodeId, Array)]| {
+                compiled.run_with(&ready.prepared, sizes, inputs)
+            };
+            tests[*at].run(&run)
+        });
+        (*at, result)
+    })
+    .collect()
+}
+
+/// Runs at these sizes with these inputs; gives the bytes of the result, or none where the backend does not
+/// compute.
+type Run<'a> = dyn Fn(&[(&str, i64)], &[(NodeId, Array)]) -> Result<Option<Vec<u8>>, Mismatch> + 'a;
 
 impl OpTest {
+    /// What is tested: the op, or what else it is.
+    pub fn line(&self) -> String {
+        op_name(self.op)
+    }
+
+    /// At which dtype.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// What kind of op it is.
+    pub fn group(&self) -> Group {
+        match self.op {
+            RowOp::Op(_) => Group::Ops,
+            RowOp::Cast(_) | RowOp::Bitcast(_) => Group::Casts,
+            RowOp::Reduce(_)
+            | RowOp::Scan(_)
+            | RowOp::ArgMax
+            | RowOp::ArgMin
+            | RowOp::Sort
+            | RowOp::ArgSort => Group::Folds,
+        }
+    }
+
+    /// What it tests of the op table; `None` where it is made of several things.
+    pub fn piece(&self) -> Option<Piece> {
+        let from = self.dtype;
+        match self.op {
+            RowOp::Op(op) => Some(Piece::Op(op, from)),
+            RowOp::Cast(to) => Some(Piece::Cast { from, to }),
+            RowOp::Bitcast(to) => Some(Piece::Bitcast { from, to }),
+            RowOp::Reduce(_)
+            | RowOp::Scan(_)
+            | RowOp::ArgMax
+            | RowOp::ArgMin
+            | RowOp::Sort
+            | RowOp::ArgSort => None,
+        }
+    }
+
+    /// How many operands the op has.
+    pub fn operands(&self) -> usize {
+        self.case.graph.parameters().count()
+    }
+
+    /// Keeps only the first row of reference values: enough to see whether it runs at all.
+    pub(crate) fn abridge(&mut self) {
+        self.rows.truncate(1);
+    }
+
+    /// The kernel that is tested.
+    pub(crate) fn tested(&self, maker: &Oracle) -> &Result<Ready, Mismatch> {
+        self.tested.get_or_init(|| self.kernel(maker, &self.case))
+    }
+
+    /// The kernel of one plain loop; `None` where the op does not work element by element.
+    fn plain(&self, maker: &Oracle) -> Option<&Result<Ready, Mismatch>> {
+        let plain = || {
+            let case = Case {
+                schedule: Some(in_one_loop(&self.case.graph)),
+                ..self.case.clone()
+            };
+            self.kernel(maker, &case)
+        };
+        is_pointwise(self.op).then(|| self.plain.get_or_init(plain))
+    }
+
+    fn kernel(&self, maker: &Oracle, case: &Case) -> Result<Ready, Mismatch> {
+        let ready = maker.lowered(case).map(Ready::new)?;
+        let Some(piece) = self.piece().filter(|piece| !ready.uses.contains(piece)) else {
+            return Ok(ready);
+        };
+        // A pass has found something else that does the same; it is this op that is tested.
+        let maker = maker.clone().with_pipeline(Pipeline::empty());
+        let mut prepared = maker.lowered(case)?;
+        if matches!(piece, Piece::Op(Op::Copy, _)) {
+            copy_what_is_stored(&mut prepared.module_mut().functions[0]);
+        }
+        Ok(Ready::new(prepared))
+    }
+
+    /// The kernel that a backend with these capabilities is given, or why there is none.
+    fn applicable(&self, maker: &Oracle, capabilities: &Capabilities) -> Result<&Ready, Verdict> {
+        let first = self.tested(maker);
+        let refusal = match first {
+            Ok(ready) => match ready.refusal(capabilities) {
+                None => return Ok(ready),
+                Some(refusal) => refusal,
+            },
+            Err(mismatch) => return Err(Verdict::from(mismatch)),
+        };
+        match self.plain(maker) {
+            Some(Ok(ready)) => match ready.refusal(capabilities) {
+                None => Ok(ready),
+                Some(refusal) => Err(Verdict::NotApplicable(refusal)),
+            },
+            _ => Err(Verdict::NotApplicable(refusal)),
+        }
+    }
+
     fn run(&self, run: &Run<'_>) -> Result<(), Mismatch> {
         for row in &self.rows {
             let all = row.operands[0].len();
@@ -118,7 +289,9 @@ impl OpTest {
                 )
             })
             .collect();
-        let bytes = run(&[("N", count as i64)], &inputs)?;
+        let Some(bytes) = run(&[("N", count as i64)], &inputs)? else {
+            return Ok(());
+        };
         let dtype = self
             .case
             .graph
@@ -173,6 +346,30 @@ fn op_name(op: RowOp) -> String {
     }
 }
 
+/// Copies every value before it is stored. Lowering has no use for copies, so that this is the only way to
+/// see one.
+fn copy_what_is_stored(function: &mut Function) {
+    let mut body = std::mem::take(&mut function.body);
+    copy_in_block(function, &mut body);
+    function.body = body;
+}
+
+fn copy_in_block(function: &mut Function, block: &mut Block) {
+    let mut copied = Block::with_capacity(block.len());
+    for mut stmt in block.drain(..) {
+        if let Stmt::Store { value, .. } = &mut stmt {
+            let copy = function.value(function.ty(*value).clone(), "copy");
+            copied.push(Stmt::Let(copy, Inst::Map(Op::Copy, smallvec![*value])));
+            *value = copy;
+        }
+        for inner in stmt.blocks_mut().into_iter().flatten() {
+            copy_in_block(function, inner);
+        }
+        copied.push(stmt);
+    }
+    *block = copied;
+}
+
 /// The program of an op: inputs over `N` elements, one output.
 fn program(op: RowOp, row: &Row) -> Result<loopwright_graph::Graph, GraphError> {
     let mut builder = GraphBuilder::new();
@@ -200,23 +397,34 @@ fn program(op: RowOp, row: &Row) -> Result<loopwright_graph::Graph, GraphError> 
     builder.finish()
 }
 
+/// In the lanes of vectors, with a tail.
 fn in_lanes(graph: &loopwright_graph::Graph) -> Schedule {
+    over_elements(
+        graph,
+        &[(LANES, Annotation::Serial), (1, Annotation::Vectorize)],
+    )
+}
+
+/// One element after the other.
+fn in_one_loop(graph: &loopwright_graph::Graph) -> Schedule {
+    over_elements(graph, &[(1, Annotation::Serial)])
+}
+
+fn over_elements(graph: &loopwright_graph::Graph, loops: &[(i64, Annotation)]) -> Schedule {
     let graph = graph.clone().with_stores();
     let node = graph.outputs()[0].node;
     let dim = graph.node(node).dims[0];
-    let spec = |step, annotation| LoopSpec {
+    let loops = loops.iter().map(|(step, annotation)| LoopSpec {
         dim,
-        step,
-        annotation,
-    };
+        step: *step,
+        annotation: *annotation,
+    });
     Schedule {
         steps: vec![NodeSchedule {
             node,
-            loops: smallvec![
-                spec(LANES, Annotation::Serial),
-                spec(1, Annotation::Vectorize)
-            ],
+            loops: loops.collect(),
             share: None,
+            delegate: None,
         }],
     }
 }

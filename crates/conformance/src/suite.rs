@@ -1,32 +1,31 @@
-//! The suite: conformance, then fuzzing for the rest of the time.
+//! The suite: everything fixed, then random programs for the rest of the time.
 
-use crate::features::{FEATURES, feature};
-use crate::generate::random_case;
-use crate::ops::{OpTest, op_tests, run_op_tests};
-use crate::oracle::{Mismatch, Oracle};
-use crate::shrink::{Shrunk, shrink, write_failure};
-use loopwright_backend::KernelBackend;
+pub use loopwright_backend::{Backend, Scheduler};
+
+use crate::behaviours::BEHAVIOURS;
+use crate::blocking::{Ran, resolve};
+use crate::features::FEATURES;
+use crate::fuzz::fuzz;
+use crate::kit::{Kit, Wanted};
+use crate::misuse::MISUSES;
+use crate::report::{Failure, Group, Outcome, Report};
+use crate::schedules::SCHEDULES;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Fuzzed programs compiled together: a C compiler's start-up is then a few hundredths of the whole.
-const BATCH: u64 = 32;
-
-/// Runs of smaller programs for each failure.
-const SHRINK_BUDGET: usize = 400;
-
-/// Failures after which fuzzing stops: more of them are more of the same.
-const MAX_FAILURES: usize = 8;
-
-/// One batch in so many is compiled by the backend itself, not by its faster stand-in.
-const OWN_BATCHES: u64 = 6;
+/// Random programs of a backend's tests.
+const TEST_PROGRAMS: u64 = 96;
 
 /// How to check a backend.
 #[derive(Clone)]
 pub struct CheckOptions {
-    /// Seconds of fuzzing, after conformance has run to its end.
+    /// What is checked.
+    pub groups: Vec<Group>,
+    /// The schedulers that the behaviours of the runtime are seen under.
+    pub schedulers: Vec<Scheduler>,
+    /// Seconds of fuzzing, after everything else has run to its end.
     pub seconds: u64,
     /// At most so many fuzzed programs.
     pub programs: Option<u64>,
@@ -41,12 +40,14 @@ pub struct CheckOptions {
     /// The same backend set to compile faster (for `cc`, one with a lower optimisation level), for most
     /// ops and most of the fuzzing; every sixth batch is done by the backend itself, which ones depends
     /// on the seed.
-    pub fuzz_backend: Option<Arc<dyn KernelBackend>>,
+    pub fuzz_backend: Option<Backend>,
 }
 
 impl Default for CheckOptions {
     fn default() -> CheckOptions {
         CheckOptions {
+            groups: Group::ALL.to_vec(),
+            schedulers: vec![Scheduler::Sync, Scheduler::Threads],
             seconds: 60,
             programs: None,
             seed: 0,
@@ -64,55 +65,23 @@ pub type Progress = Arc<dyn Fn(&Step) + Send + Sync>;
 /// How far the suite is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// `ops`, `features` or `fuzzing`.
+    /// `ops`, `programs`, `runtime`, `errors` or `fuzzing`.
     pub stage: &'static str,
-    /// Tests or programs that are done.
+    /// Rows or programs that are done.
     pub done: u64,
     /// How many there are in all, where that is known.
     pub total: Option<u64>,
-    /// How many failed, in all stages.
+    /// How many failed, in all stages, blocked ones among them until the end.
     pub failed: u64,
 }
 
-/// What the suite found.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Report {
-    /// The backend.
-    pub device: String,
-    /// Tests that passed, all of fuzzing counting as one.
-    pub passed: u64,
-    /// Tests that failed, each failing program of fuzzing counting as one.
-    pub failed: u64,
-    /// Tests that could not run: all, where the backend is not available.
-    pub skipped: u64,
-    /// Programs that were fuzzed.
-    pub programs: u64,
-    /// What failed.
-    pub failures: Vec<Failure>,
-}
-
-/// Something that failed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Failure {
-    /// The test, or the program's seed.
-    pub name: String,
-    /// What is wrong, and which stage is to blame.
-    pub message: String,
-    /// The smallest failing program, if it could be written.
-    pub file: Option<PathBuf>,
-}
-
-/// Checks a backend: every op at every dtype, every feature, then random programs until the time is
-/// over.
-pub fn check(backend: Arc<dyn KernelBackend>, options: &CheckOptions) -> Report {
-    let run = Run {
-        oracle: Oracle::new(backend),
-        options,
-        report: Mutex::default(),
-    };
-    if let Err(why) = run.oracle.backend().availability() {
-        let mut report = run.finish();
-        report.skipped = (op_tests().len() + FEATURES.len() + 1) as u64;
+/// Checks a backend: every op at every dtype, features, schedules, the runtime, errors, then random
+/// programs until the time is over.
+pub fn check(backend: Backend, options: &CheckOptions) -> Report {
+    let kit = Kit::new(&backend);
+    if let Err(why) = backend.availability() {
+        let mut report = Report::new(backend.name(), Vec::new());
+        report.skipped = (kit.rows(options) + 1) as u64;
         report.failures.push(Failure {
             name: "availability".to_owned(),
             message: format!("everything is skipped: {why}"),
@@ -120,243 +89,183 @@ pub fn check(backend: Arc<dyn KernelBackend>, options: &CheckOptions) -> Report 
         });
         return report;
     }
-    run.ops();
-    run.features();
-    run.fuzz(Instant::now() + Duration::from_secs(options.seconds));
-    run.finish()
-}
-
-/// Runs the feature of this name on a backend, for [`conformance_tests!`](crate::conformance_tests).
-///
-/// # Panics
-/// If the backend is wrong, or there is no such feature.
-pub fn assert_feature(backend: Arc<dyn KernelBackend>, name: &str) {
-    let Some(feature) = feature(name) else {
-        panic!("there is no feature `{name}`");
-    };
-    if let Err(mismatch) = feature.run(&Oracle::new(backend)) {
-        panic!("{name}: {mismatch}");
+    let ran = resolve(kit.run(&backend, options, &|_| true));
+    let fuzzed = options.groups.contains(&Group::Fuzzing).then(|| {
+        let deadline = Instant::now() + Duration::from_secs(options.seconds);
+        fuzz(&backend, options, &ran, deadline)
+    });
+    let mut rows: Vec<_> = ran.into_iter().map(|ran| ran.row).collect();
+    let fuzzed = fuzzed.unwrap_or_default();
+    rows.extend(fuzzed.rows);
+    Report {
+        programs: fuzzed.programs,
+        programs_skipped: fuzzed.skipped,
+        ..Report::new(backend.name(), rows)
     }
 }
 
-/// Runs every op at every dtype on a backend, for [`conformance_tests!`](crate::conformance_tests).
+/// The names of a group's rows, as [`conformance_tests!`](crate::conformance_tests) lists them; none for
+/// those of ops and random programs.
+pub fn row_names(group: Group) -> Vec<&'static str> {
+    match group {
+        Group::Features => FEATURES.iter().map(|row| row.name).collect(),
+        Group::Schedules => SCHEDULES.iter().map(|row| row.name).collect(),
+        Group::Runtime => BEHAVIOURS.iter().map(|row| row.name).collect(),
+        Group::Errors => MISUSES.iter().map(|row| row.name).collect(),
+        Group::Ops | Group::Casts | Group::Folds | Group::Fuzzing => Vec::new(),
+    }
+}
+
+/// Runs the row of this name on a backend, for [`conformance_tests!`](crate::conformance_tests).
+///
+/// # Panics
+/// If the backend is wrong, or there is no such row.
+pub fn assert_row(backend: Backend, group: Group, name: &str) {
+    assert!(
+        row_names(group).contains(&name),
+        "there is no row `{name}` of {group}"
+    );
+    let options = one_by_one(&[group]);
+    assert_rows(&backend, &options, &|row| row.line == name);
+}
+
+/// Sees whether a behaviour of the runtime holds, for [`conformance_tests!`](crate::conformance_tests).
+///
+/// # Panics
+/// If it does not, or there is no such behaviour.
+pub fn assert_behaviour(backend: Backend, name: &str, scheduler: Scheduler) {
+    let names = row_names(Group::Runtime);
+    assert!(names.contains(&name), "there is no behaviour `{name}`");
+    let options = CheckOptions {
+        schedulers: vec![scheduler],
+        ..one_by_one(&[Group::Runtime])
+    };
+    assert_rows(&backend, &options, &|row| row.line == name);
+}
+
+/// Runs every op of so many operands at every dtype on a backend, for
+/// [`conformance_tests!`](crate::conformance_tests).
 ///
 /// # Panics
 /// If the backend is wrong.
-pub fn assert_ops(backend: Arc<dyn KernelBackend>) {
-    let options = CheckOptions::default();
-    let run = Run {
-        oracle: Oracle::new(backend),
-        options: &options,
-        report: Mutex::default(),
+pub fn assert_ops(backend: Backend, operands: usize) {
+    let chosen = |line: &str| loopwright_ops::Op::from_name(line).map(|op| op.arity());
+    let options = one_by_one(&[Group::Ops]);
+    assert_rows(&backend, &options, &|row| {
+        chosen(row.line) == Some(operands)
+    });
+}
+
+/// Runs all rows of a group on a backend, for [`conformance_tests!`](crate::conformance_tests).
+///
+/// # Panics
+/// If the backend is wrong.
+pub fn assert_group(backend: Backend, group: Group) {
+    assert_rows(&backend, &one_by_one(&[group]), &|_| true);
+}
+
+/// Runs a fixed number of random programs, for [`conformance_tests!`](crate::conformance_tests).
+///
+/// # Panics
+/// If the backend is wrong.
+pub fn assert_random_programs(backend: Backend) {
+    let directory = tempfile::tempdir().expect("there is room for a directory");
+    let options = CheckOptions {
+        seconds: 3600,
+        programs: Some(TEST_PROGRAMS),
+        failure_dir: directory.path().to_owned(),
+        ..one_by_one(&[Group::Fuzzing])
     };
-    run.ops();
-    let report = run.finish();
-    let failures = report.failures.iter();
-    let failures: Vec<String> = failures
-        .map(|f| format!("{}: {}", f.name, f.message))
-        .collect();
+    let fuzzed = fuzz(
+        &backend,
+        &options,
+        &[],
+        Instant::now() + Duration::from_secs(options.seconds),
+    );
+    let rows = fuzzed.rows.into_iter().map(|row| Ran {
+        row,
+        tests: None,
+        suspects: crate::Pieces::new(),
+    });
+    complain(&rows.collect::<Vec<_>>());
+}
+
+/// Tests run at the same time anyway.
+fn one_by_one(groups: &[Group]) -> CheckOptions {
+    CheckOptions {
+        groups: groups.to_vec(),
+        threads: 1,
+        ..CheckOptions::default()
+    }
+}
+
+/// Runs some rows. If any fail, the rows of what they are made of say whether they are blocked.
+fn assert_rows(backend: &Backend, options: &CheckOptions, wanted: &Wanted<'_>) {
+    let kit = Kit::new(backend);
+    let mut ran = kit.run(backend, options, wanted);
+    let own = ran.len();
+    let mut known: BTreeSet<String> = ran.iter().map(|ran| ran.row.name()).collect();
+    loop {
+        let failed = ran
+            .iter()
+            .filter(|ran| matches!(ran.row.outcome, Outcome::Failed { .. }));
+        let suspects = failed.flat_map(|ran| ran.suspects.iter().map(ToString::to_string));
+        let suspects: BTreeSet<String> = suspects.filter(|name| !known.contains(name)).collect();
+        if suspects.is_empty() {
+            break;
+        }
+        let options = one_by_one(&[Group::Ops, Group::Casts]);
+        ran.extend(kit.run(backend, &options, &|row| {
+            suspects.contains(&format!("{} {}", row.line, row.column))
+        }));
+        known.extend(suspects);
+    }
+    let mut resolved = resolve(ran);
+    resolved.truncate(own);
+    complain(&resolved);
+}
+
+/// Says what is blocked or does not apply, and panics with what fails.
+fn complain(rows: &[Ran]) {
+    let mut failures = Vec::new();
+    for Ran { row, .. } in rows {
+        match &row.outcome {
+            Outcome::Passed => {}
+            Outcome::Failed { message, .. } => {
+                failures.push(format!("{}: {message}", row.name()));
+            }
+            Outcome::Blocked { by } => {
+                eprintln!("BLOCKED: {} by {}", row.name(), by.join(", "));
+            }
+            Outcome::NotApplicable { why } => {
+                eprintln!("NOT APPLICABLE: {}: {why}", row.name());
+            }
+        }
+    }
     assert!(
         failures.is_empty(),
-        "{} ops are wrong:\n{}",
+        "{} of {} rows fail:\n{}",
         failures.len(),
+        rows.len(),
         failures.join("\n")
     );
 }
 
-#[derive(Default)]
-struct Counts {
-    passed: u64,
-    programs: u64,
-    failures: Vec<Failure>,
-}
-
-struct Run<'a> {
-    oracle: Oracle,
-    options: &'a CheckOptions,
-    report: Mutex<Counts>,
-}
-
-impl Run<'_> {
-    fn finish(self) -> Report {
-        let counts = self
-            .report
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        Report {
-            device: self.oracle.backend().name().to_owned(),
-            passed: counts.passed,
-            failed: counts.failures.len() as u64,
-            skipped: 0,
-            programs: counts.programs,
-            failures: counts.failures,
-        }
-    }
-
-    fn counts(&self) -> std::sync::MutexGuard<'_, Counts> {
-        self.report.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note(&self, name: &str, result: Result<(), Mismatch>) {
-        let mut counts = self.counts();
-        match result {
-            Ok(()) => counts.passed += 1,
-            Err(mismatch) => counts.failures.push(Failure {
-                name: name.to_owned(),
-                message: mismatch.to_string(),
-                file: None,
-            }),
-        }
-    }
-
-    fn tell(&self, stage: &'static str, done: u64, total: Option<u64>) {
-        if let Some(progress) = &self.options.progress {
-            let failed = self.counts().failures.len() as u64;
-            progress(&Step {
-                stage,
-                done,
-                total,
-                failed,
-            });
-        }
-    }
-
-    /// Runs pieces of work, numbered from 0, on all threads until one of them says that it is over.
-    fn spread(&self, work: &(dyn Fn(u64) -> bool + Sync)) {
-        let next = AtomicU64::new(0);
-        let worker = || while work(next.fetch_add(1, Ordering::Relaxed)) {};
-        std::thread::scope(|scope| {
-            for _ in 1..self.options.threads.max(1) {
-                scope.spawn(worker);
-            }
-            worker();
-        });
-    }
-
-    fn ops(&self) {
-        let tests = op_tests();
-        let pieces: Vec<&[OpTest]> = tests.chunks(BATCH as usize).collect();
-        let quick = self.quick();
-        let done = AtomicU64::new(0);
-        self.spread(&|at| {
-            let Some(piece) = pieces.get(at as usize) else {
-                return false;
-            };
-            let oracle = self.oracle_for(at, quick.as_ref());
-            for (test, result) in piece.iter().zip(run_op_tests(oracle, piece)) {
-                self.note(&test.name, result);
-            }
-            let now = done.fetch_add(piece.len() as u64, Ordering::Relaxed) + piece.len() as u64;
-            self.tell("ops", now, Some(tests.len() as u64));
-            true
-        });
-    }
-
-    fn quick(&self) -> Option<Oracle> {
-        self.options.fuzz_backend.clone().map(Oracle::new)
-    }
-
-    /// Who does a batch: another seed leaves others to the backend itself.
-    fn oracle_for<'b>(&'b self, batch: u64, quick: Option<&'b Oracle>) -> &'b Oracle {
-        match quick {
-            Some(quick)
-                if !batch
-                    .wrapping_add(self.options.seed)
-                    .is_multiple_of(OWN_BATCHES) =>
-            {
-                quick
-            }
-            _ => &self.oracle,
-        }
-    }
-
-    fn features(&self) {
-        let done = AtomicU64::new(0);
-        self.spread(&|at| {
-            let Some(feature) = FEATURES.get(at as usize) else {
-                return false;
-            };
-            self.note(feature.name, feature.run(&self.oracle));
-            let now = done.fetch_add(1, Ordering::Relaxed) + 1;
-            self.tell("features", now, Some(FEATURES.len() as u64));
-            true
-        });
-    }
-
-    fn fuzz(&self, deadline: Instant) {
-        let quick = self.quick();
-        let failed_before = self.counts().failures.len();
-        self.spread(&|at| {
-            let limit = self.options.programs.unwrap_or(u64::MAX);
-            let first = at * BATCH;
-            let enough = self.counts().failures.len() - failed_before >= MAX_FAILURES;
-            if first >= limit || enough || Instant::now() >= deadline {
-                return false;
-            }
-            let oracle = self.oracle_for(at, quick.as_ref());
-            let count = BATCH.min(limit - first);
-            // Far apart, so that two seeds have no programs in common.
-            let start = self.options.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let seeds = (0..count).map(|offset| start.wrapping_add(first + offset));
-            self.fuzz_batch(oracle, &seeds.collect::<Vec<_>>());
-            let programs = self.counts().programs;
-            self.tell("fuzzing", programs, self.options.programs);
-            true
-        });
-        let mut counts = self.counts();
-        if counts.failures.len() == failed_before && counts.programs > 0 {
-            counts.passed += 1;
-        }
-    }
-
-    fn fuzz_batch(&self, oracle: &Oracle, seeds: &[u64]) {
-        let mut prepared = Vec::new();
-        let mut failed = Vec::new();
-        for seed in seeds {
-            let case = random_case(*seed);
-            match oracle.prepare(&case) {
-                Ok(ready) => prepared.push((*seed, ready)),
-                Err(mismatch) => failed.push((*seed, Shrunk { case, mismatch })),
-            }
-        }
-        let (own, ready): (Vec<u64>, Vec<_>) = prepared.into_iter().unzip();
-        let results = oracle.check_batch(&ready);
-        for ((seed, ready), result) in own.into_iter().zip(ready).zip(results) {
-            if let Err(mismatch) = result {
-                let case = ready.case;
-                failed.push((seed, Shrunk { case, mismatch }));
-            }
-        }
-        self.counts().programs += seeds.len() as u64;
-        for (seed, failure) in failed {
-            self.report_failure(oracle, seed, &failure);
-        }
-    }
-
-    fn report_failure(&self, oracle: &Oracle, seed: u64, failure: &Shrunk) {
-        let small = shrink(oracle, &failure.case, &failure.mismatch, SHRINK_BUDGET);
-        let device = oracle.backend().name();
-        let name = format!("{device}-{seed}");
-        let written = write_failure(&self.options.failure_dir, &name, device, &small);
-        let (file, note) = match written {
-            Ok(file) => (Some(file), String::new()),
-            Err(error) => (None, format!(" ({error})")),
-        };
-        self.counts().failures.push(Failure {
-            name: format!("program {seed}"),
-            message: format!("{}{note}", small.mismatch),
-            file,
-        });
-    }
-}
-
-/// Makes the conformance suite the tests of a backend's crate, one test for each feature, one for all
-/// ops, with one line: `conformance_tests!(make_backend)`, where `make_backend` is an expression that
-/// gives `Option<Arc<dyn KernelBackend>>` and has said why if it gives `None`.
+/// Makes the conformance suite the tests of a backend's crate with one line:
+/// `conformance_tests!(make_backend())`, where the expression gives `Option<Backend>` and has said why if it
+/// gives `None`.
+///
+/// There is one test for each feature, construct of schedules and misuse, one for each behaviour of the runtime
+/// under each scheduler, and a few for the tables of ops and for random programs. What does not apply to the
+/// backend, or is blocked by an op that fails its own test, passes and says so.
 #[macro_export]
 macro_rules! conformance_tests {
     ($make:expr) => {
-        $crate::conformance_tests! { @features $make;
+        fn conformance_backend() -> Option<$crate::suite::Backend> {
+            $make
+        }
+
+        $crate::conformance_tests! { @rows features Features:
             matrix_product broadcast reductions accumulators arg_reductions scans sorting gather
             scatter padding convolution pooling concatenation views_of_views reshapes
             indices_and_sizes constants random_numbers random_numbers_by_counter normal_numbers
@@ -364,28 +273,115 @@ macro_rules! conformance_tests {
             empty_and_single
         }
 
-        #[test]
-        fn every_op_at_every_dtype() {
-            if let Some(backend) = $make {
-                $crate::suite::assert_ops(backend);
+        $crate::conformance_tests! { @rows schedules Schedules:
+            serial_loop split_with_tail nested_splits reordered_loops interleaved_splits vectorize
+            vectorize_with_tail vectorize_along_a_stride vectorized_reduction unroll
+            unrolled_outer_loop parallel parallel_blocks reduction_outside
+            reduction_in_the_middle split_reduction register_tile inline step_in_scratch
+            shared_loops shared_blocks fused_elements scan_in_blocks
+            state_read_before_it_is_written
+        }
+
+        $crate::conformance_tests! { @rows errors Errors:
+            unknown_kernel too_few_arguments too_many_arguments arrays_that_do_not_fit
+            beyond_capabilities works_after_a_failure dropped_while_another_runs
+        }
+
+        mod runtime {
+            $crate::conformance_tests! { @behaviours sync Sync }
+            $crate::conformance_tests! { @behaviours threads Threads }
+        }
+
+        mod tables {
+            use super::conformance_backend;
+            use $crate::Group;
+            use $crate::suite::{assert_group, assert_ops, assert_random_programs};
+
+            #[test]
+            fn ops_of_one_operand() {
+                if let Some(backend) = conformance_backend() {
+                    assert_ops(backend, 1);
+                }
+            }
+
+            #[test]
+            fn ops_of_two_operands() {
+                if let Some(backend) = conformance_backend() {
+                    assert_ops(backend, 2);
+                }
+            }
+
+            #[test]
+            fn ops_of_three_operands() {
+                if let Some(backend) = conformance_backend() {
+                    assert_ops(backend, 3);
+                }
+            }
+
+            #[test]
+            fn casts() {
+                if let Some(backend) = conformance_backend() {
+                    assert_group(backend, Group::Casts);
+                }
+            }
+
+            #[test]
+            fn folds() {
+                if let Some(backend) = conformance_backend() {
+                    assert_group(backend, Group::Folds);
+                }
+            }
+
+            #[test]
+            fn random_programs() {
+                if let Some(backend) = conformance_backend() {
+                    assert_random_programs(backend);
+                }
             }
         }
     };
-    (@features $make:expr; $($feature:ident)*) => {
+    (@behaviours $module:ident $scheduler:ident) => {
+        mod $module {
+            $crate::conformance_tests! { @tests Runtime |backend, name| {
+                    let scheduler = $crate::suite::Scheduler::$scheduler;
+                    $crate::suite::assert_behaviour(backend, name, scheduler);
+                } super::super::conformance_backend;
+                values_come_back zeroed_arrays_are_zero neighbours_are_left_alone slices_are_views
+                scratch_is_reused constants_are_shared memory_is_given_back
+                the_plan_is_what_is_used host_arrays_are_adopted_or_refused children_share_arrays
+                linked_twice_is_linked_once states_persist statics_are_captured
+                several_sizes_from_one_compile batches_compile_together parts_are_delegated stores_are_logged
+                work_runs_in_order a_full_queue_drops_nothing reads_wait_for_writes
+                writes_wait_for_reads streams_wait_for_events a_failure_stays_on_its_stream
+                many_threads_at_once copies_between_streams copies_between_devices merges_by_copy
+            }
+        }
+    };
+    (@rows $module:ident $group:ident: $($name:ident)*) => {
+        mod $module {
+            $crate::conformance_tests! { @tests $group |backend, name| {
+                    $crate::suite::assert_row(backend, $crate::Group::$group, name);
+                } super::conformance_backend;
+                $($name)*
+            }
+        }
+    };
+    (@tests $group:ident |$backend:ident, $name:ident| $body:block $make:path; $($row:ident)*) => {
         $(
             #[test]
-            fn $feature() {
-                if let Some(backend) = $make {
-                    $crate::suite::assert_feature(backend, stringify!($feature));
+            fn $row() {
+                if let Some($backend) = $make() {
+                    let $name = stringify!($row);
+                    $body
                 }
             }
         )*
 
-        /// The list of features in the macro is the whole list.
+        /// The list in the macro is the whole list.
         #[test]
-        fn no_feature_is_forgotten() {
-            let here = [$(stringify!($feature)),*];
-            let all: Vec<&str> = $crate::features::FEATURES.iter().map(|f| f.name).collect();
+        fn no_row_is_forgotten() {
+            let here = [$(stringify!($row)),*];
+            let all = $crate::suite::row_names($crate::Group::$group);
             assert_eq!(here.as_slice(), all.as_slice());
         }
     };

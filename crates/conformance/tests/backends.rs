@@ -1,37 +1,20 @@
 //! The suite on the backends of this workspace.
 
-use loopwright_backend::KernelBackend;
-use std::sync::Arc;
+mod support;
 
 mod interp {
-    use super::*;
-
-    fn make() -> Option<Arc<dyn KernelBackend>> {
-        Some(Arc::new(loopwright_interp::Interp))
-    }
-
-    loopwright_conformance::conformance_tests!(make());
+    loopwright_conformance::conformance_tests!(Some(super::support::interp()));
 }
 
+/// Compiled at a level that keeps this crate's tests short; `cc`'s own tests use the default.
 mod cc {
-    use super::*;
-    use loopwright_cc::{CcBackend, Settings};
+    loopwright_conformance::conformance_tests!(super::support::cc("1"));
+}
 
-    /// `cc`, or `None`, said out loud, where there is no compiler. On CI there must be one. Compiled at a
-    /// level that keeps this crate's tests short; `cc`'s own tests use the default.
-    fn make() -> Option<Arc<dyn KernelBackend>> {
-        let mut settings = Settings::from_env();
-        settings.optimisation = "1".to_owned();
-        let backend = CcBackend::new(settings);
-        match backend.availability() {
-            Ok(()) => Some(Arc::new(backend)),
-            Err(why) if std::env::var_os("CI").is_none() => {
-                eprintln!("SKIP: {why}");
-                None
-            }
-            Err(why) => panic!("CI must have a C compiler: {why}"),
-        }
-    }
+/// What applies to a backend that does not compute.
+mod null {
+    use loopwright_backend::Backend;
+    use loopwright_null::Null;
 
-    loopwright_conformance::conformance_tests!(make());
+    loopwright_conformance::conformance_tests!(Some(Backend::kernel_backend(Null)));
 }

@@ -1,24 +1,17 @@
 //! A one-hot contraction becomes a guarded look-up, and gives the same bits on every backend.
 
-use loopwright_backend::{CompileOptions, Compiler, KernelBackend};
-use loopwright_cc::CcBackend;
+mod support;
+
+use loopwright_backend::{Backend, CompileOptions, Compiler};
 use loopwright_graph::rewrite::rewrite;
 use loopwright_graph::{Array, NodeOp, evaluate, parse};
-use loopwright_interp::Interp;
 use loopwright_ops::{DType, Scalar, same_value};
 use loopwright_text::Source;
-use std::sync::Arc;
 
-/// The backends there are. `cc` is left out, out loud, where there is no compiler; on CI there must be
-/// one.
-fn backends() -> Vec<Arc<dyn KernelBackend>> {
-    let mut backends: Vec<Arc<dyn KernelBackend>> = vec![Arc::new(Interp)];
-    let cc = CcBackend::from_env();
-    match cc.availability() {
-        Ok(()) => backends.push(Arc::new(cc)),
-        Err(why) if std::env::var_os("CI").is_none() => eprintln!("SKIP: {why}"),
-        Err(why) => panic!("CI must have a C compiler: {why}"),
-    }
+/// The backends there are.
+fn backends() -> Vec<Backend> {
+    let mut backends = vec![support::interp()];
+    backends.extend(support::cc("3"));
     backends
 }
 

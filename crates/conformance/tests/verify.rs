@@ -1,10 +1,11 @@
 //! Runs are verified: right ones pass, wrong ones are explained.
 
+mod support;
+
 use loopwright_backend::{
-    Argument, BackendError, CompileOptions, Compiler, Executable, KernelBackend, Program, Target,
-    Unavailable,
+    Argument, Backend, BackendError, CompileOptions, Compiler, Describe, Executable, KernelBackend,
+    Program, Target, Unavailable,
 };
-use loopwright_cc::{CcBackend, Settings};
 use loopwright_conformance::generate::{Case, random_case};
 use loopwright_conformance::oracle::{Blame, Oracle};
 use loopwright_conformance::{ConformanceError, Difference, VerifiedRun, Verifier};
@@ -22,7 +23,7 @@ use std::sync::Arc;
 
 /// A program with everything that a run of it and its verification need.
 struct Setup {
-    backend: Arc<dyn KernelBackend>,
+    backend: Backend,
     options: CompileOptions,
     pipeline: Pipeline,
     program: Arc<Program>,
@@ -31,7 +32,7 @@ struct Setup {
 
 impl Setup {
     fn new(
-        backend: Arc<dyn KernelBackend>,
+        backend: Backend,
         pipeline: Pipeline,
         strict: bool,
         graph: &Graph,
@@ -55,7 +56,7 @@ impl Setup {
         }
     }
 
-    fn case(backend: Arc<dyn KernelBackend>, pipeline: Pipeline, case: &Case) -> Setup {
+    fn case(backend: Backend, pipeline: Pipeline, case: &Case) -> Setup {
         let (graph, schedule) = (&case.graph, case.schedule.as_ref());
         let strict = case.arithmetic.is_strict();
         Setup::new(backend, pipeline, strict, graph, schedule, &case.sizes())
@@ -170,24 +171,8 @@ fn uneven(shape: &[usize]) -> Array {
     floats(shape, &values)
 }
 
-fn cc() -> Option<Arc<dyn KernelBackend>> {
-    let settings = Settings {
-        optimisation: "2".to_owned(),
-        ..Settings::from_env()
-    };
-    let backend = CcBackend::new(settings);
-    match backend.availability() {
-        Ok(()) => Some(Arc::new(backend)),
-        Err(why) if std::env::var_os("CI").is_none() => {
-            eprintln!("SKIP: {why}");
-            None
-        }
-        Err(why) => panic!("CI must have a C compiler: {why}"),
-    }
-}
-
 /// What was written is there, is read back, and is wrong in the same way.
-fn assert_reproduces(difference: &Difference, pipeline: Pipeline, backend: Arc<dyn KernelBackend>) {
+fn assert_reproduces(difference: &Difference, pipeline: Pipeline, backend: Backend) {
     let replay = difference.replay.as_ref().expect("it was written");
     let text = std::fs::read_to_string(&replay.program).expect("the program is there");
     assert!(
@@ -239,7 +224,7 @@ fn broken_passes_are_named_and_what_is_written_reproduces_them() {
         let pipeline = || Pipeline::with_broken(name).expect("it is one of the broken passes");
         let directory = tempfile::tempdir().expect("there is room for a directory");
         let failures = directory.path().join("failures");
-        let backend: Arc<dyn KernelBackend> = Arc::new(Interp);
+        let backend: Backend = Backend::kernel_backend(Interp);
         let (mut strict, mut free) = (0, 0);
         for seed in 0..2000 {
             let case = random_case(seed);
@@ -280,7 +265,7 @@ fn right_programs_pass_and_leave_nothing() {
     let failures = directory.path().join("failures");
     for seed in 0..200 {
         let case = random_case(3_000_000 + seed);
-        let setup = Setup::case(Arc::new(Interp), Pipeline::standard(), &case);
+        let setup = Setup::case(Backend::kernel_backend(Interp), Pipeline::standard(), &case);
         let checked = setup.verify(&failures, &inputs(&case));
         assert_eq!(checked, Ok(()), "program {seed}");
     }
@@ -297,8 +282,8 @@ struct Lie {
     truth: Arc<dyn Executable>,
 }
 
-impl KernelBackend for Liar {
-    fn name(&self) -> &'static str {
+impl Describe for Liar {
+    fn name(&self) -> &str {
         "liar"
     }
 
@@ -309,7 +294,9 @@ impl KernelBackend for Liar {
     fn target(&self) -> Target {
         Target::SCALAR
     }
+}
 
+impl KernelBackend for Liar {
     fn compile(
         &self,
         module: &Module,
@@ -365,7 +352,7 @@ fn a_backend_that_lies_is_named() {
     let graph = program(MATRIX_PRODUCT);
     for strict in [true, false] {
         let directory = tempfile::tempdir().expect("there is room for a directory");
-        let backend: Arc<dyn KernelBackend> = Arc::new(Liar { once: false });
+        let backend: Backend = Backend::kernel_backend(Liar { once: false });
         let pipeline = Pipeline::standard();
         let sizes = [("M", 5), ("N", 9)];
         let setup = Setup::new(backend.clone(), pipeline, strict, &graph, None, &sizes);
@@ -391,7 +378,7 @@ fn a_backend_that_lies_is_named() {
 fn what_does_not_happen_again_is_said_to() {
     let graph = program(MATRIX_PRODUCT);
     let directory = tempfile::tempdir().expect("there is room for a directory");
-    let backend: Arc<dyn KernelBackend> = Arc::new(Liar { once: true });
+    let backend: Backend = Backend::kernel_backend(Liar { once: true });
     let sizes = [("M", 2), ("N", 3)];
     let pipeline = Pipeline::standard();
     let setup = Setup::new(backend, pipeline, true, &graph, None, &sizes);
@@ -419,7 +406,14 @@ fn a_state_is_compared_with_what_it_becomes_from_what_it_was() {
     let directory = tempfile::tempdir().expect("there is room for a directory");
     let sizes = [("M", 4), ("N", 3)];
     let pipeline = Pipeline::standard();
-    let setup = Setup::new(Arc::new(Interp), pipeline, true, &graph, None, &sizes);
+    let setup = Setup::new(
+        Backend::kernel_backend(Interp),
+        pipeline,
+        true,
+        &graph,
+        None,
+        &sizes,
+    );
     let first = setup.memory(&matrix_inputs(4, 3));
     let second = setup.run(&first);
     let third = setup.run(&second);
@@ -444,7 +438,14 @@ output larger = x > 1
     let x = floats(&[6], &[f64::NAN, inf, -inf, -0.0, 1.5, 1e38]);
     for strict in [true, false] {
         let pipeline = Pipeline::standard();
-        let setup = Setup::new(Arc::new(Interp), pipeline, strict, &graph, None, &[]);
+        let setup = Setup::new(
+            Backend::kernel_backend(Interp),
+            pipeline,
+            strict,
+            &graph,
+            None,
+            &[],
+        );
         let before = setup.memory(&[("x", x.clone())]);
         let after = setup.run(&before);
         assert_eq!(setup.check(directory.path(), &before, &after), Ok(()));
@@ -496,8 +497,8 @@ best: i
         .unwrap_or_else(|error| panic!("{}", error.render(&source)));
     let directory = tempfile::tempdir().expect("there is room for a directory");
     let inputs = [("a", uneven(&[24, 40, 8])), ("b", uneven(&[40, 8]))];
-    let mut backends: Vec<Arc<dyn KernelBackend>> = vec![Arc::new(Interp)];
-    backends.extend(cc());
+    let mut backends: Vec<Backend> = vec![Backend::kernel_backend(Interp)];
+    backends.extend(support::cc("2"));
     for backend in backends {
         for schedule in [None, Some(&schedule)] {
             for strict in [true, false] {
@@ -538,8 +539,8 @@ output total = sum[y, x](next)
 ",
     );
     let directory = tempfile::tempdir().expect("there is room for a directory");
-    let mut backends: Vec<Arc<dyn KernelBackend>> = vec![Arc::new(Interp)];
-    backends.extend(cc());
+    let mut backends: Vec<Backend> = vec![Backend::kernel_backend(Interp)];
+    backends.extend(support::cc("2"));
     for backend in backends {
         for seed in 0..4 {
             let mut rng = 0x9e37_79b9_u64 + seed;
@@ -566,7 +567,14 @@ fn memory_that_does_not_fit_is_refused() {
     let graph = program("input x: f32[i=2]\noutput y = -x\n");
     let directory = tempfile::tempdir().expect("there is room for a directory");
     let pipeline = Pipeline::standard();
-    let setup = Setup::new(Arc::new(Interp), pipeline, true, &graph, None, &[]);
+    let setup = Setup::new(
+        Backend::kernel_backend(Interp),
+        pipeline,
+        true,
+        &graph,
+        None,
+        &[],
+    );
     let refused = |before: &[Vec<u8>], after: &[Vec<u8>]| {
         let error = setup.check(directory.path(), before, after);
         error.expect_err("it is refused").to_string()
@@ -592,7 +600,7 @@ fn what_is_written_is_for_this_user_only() {
     let directory = tempfile::tempdir().expect("there is room for a directory");
     let failures = directory.path().join("new").join("failures");
     let pipeline = Pipeline::standard();
-    let backend = Arc::new(Liar { once: false });
+    let backend = Backend::kernel_backend(Liar { once: false });
     let setup = Setup::new(backend, pipeline, true, &graph, None, &[]);
     let found = difference(setup.verify(&failures, &[("x", uneven(&[2]))]));
     let replay = found.replay.expect("it was written");

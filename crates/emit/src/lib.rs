@@ -3,12 +3,19 @@
 //! One emitter writes every C-like language. It decides what reads well: which values become
 //! variables and which are written where they are used, names, loops, indentation. What differs
 //! between the languages (types, literals, the spelling of operations, how a kernel is entered) is a
-//! [`Dialect`]; [`C`] is the first. What a language lacks comes from a prelude of small functions, of
-//! which a text holds only those it calls.
+//! [`Dialect`], of which all but the name and the header has a default: ISO C99. So a dialect says only how its
+//! language differs from that; the front page of [`Dialect`] is the list to go through for a new one. What
+//! a language lacks comes from a prelude of small functions, of which a text holds only those it calls.
 //!
-//! The text means, bit for bit, what [`loopwright_ops::evaluate`] says. For C that needs
-//! `-fwrapv -fno-strict-aliasing`, no `-ffast-math`, and that the functions of the mathematics library
-//! named in [`Emitted::math`] are called, not folded (`-fno-builtin-NAME`).
+//! | dialect | for | what it says |
+//! | --- | --- | --- |
+//! | [`C99`] | any C compiler | its header |
+//! | [`C`] | GCC and Clang | vectors and atomics of these compilers, their builtins, hints and attributes |
+//!
+//! The text means, bit for bit, what [`loopwright_ops::evaluate`] says, under flags that leave
+//! floating-point arithmetic alone (no `-ffast-math`). A compiler must call the functions of the
+//! mathematics library named in [`Emitted::math`], not fold them (`-fno-builtin-NAME`). [`C`] also needs
+//! `-fwrapv -fno-strict-aliasing`.
 //!
 //! ```
 //! use loopwright_emit::{C, EmitOptions, emit};
@@ -33,8 +40,10 @@
 //! ```
 
 mod c;
+mod c99;
 mod dialect;
 mod expression;
+mod family;
 mod function;
 mod module;
 mod names;
@@ -43,6 +52,7 @@ mod types;
 mod uses;
 
 pub use c::{ABI_VERSION, C};
+pub use c99::C99;
 pub use dialect::{Dialect, EntryKernel, Linkage, LoopHint, Refusal, Spelled};
 pub use expression::{Expr, Precedence, Shape};
 pub use module::{Emitted, EmittedKernel, emit};

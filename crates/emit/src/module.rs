@@ -76,7 +76,9 @@ pub fn emit(
             let declared = types
                 .memory(field_type, field, false, &mut pieces)
                 .map_err(|refusal| refused(&ty.name, refusal))?;
-            let alignment = dialect.field_alignment(field_type);
+            let alignment = dialect
+                .field_alignment(field_type)
+                .map_err(|refusal| refused(&ty.name, refusal))?;
             let _ = writeln!(declarations, "    {declared}{alignment};");
         }
         let _ = writeln!(declarations, "}} {name};\n");
@@ -85,10 +87,8 @@ pub fn emit(
         .functions
         .iter()
         .map(|function| {
-            uses(
-                function,
-                matches!(function.kind, FunctionKind::Kernel { .. }),
-            )
+            let kernel = matches!(function.kind, FunctionKind::Kernel { .. });
+            uses(function, kernel && dialect.parallel_loops())
         })
         .collect();
     let work_items = callers_of(&uses, |uses| uses.work_items);
@@ -115,7 +115,7 @@ pub fn emit(
             };
             Signature {
                 name: names.fresh(&format!("{prefix}_{}", function.name), reserved),
-                work_items,
+                work_items: work_items && !dialect.built_in_work_items(),
                 runtime: !uses.captures.is_empty(),
             }
         })
@@ -164,7 +164,7 @@ pub fn emit(
         "// {} by Loopwright; {contraction}.",
         dialect.name()
     );
-    source.push_str(dialect.header());
+    source.push_str(&dialect.header());
     for part in [pieces.text(), &declarations, &prototypes, &bodies] {
         if !part.is_empty() {
             source.push('\n');

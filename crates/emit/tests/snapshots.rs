@@ -1,6 +1,6 @@
-//! The C that is written for small modules, in full. `BLESS=1` writes the expected files anew.
+//! What is written for small modules, in full, in every dialect. `BLESS=1` writes the expected files anew.
 
-use loopwright_emit::{C, EmitError, EmitOptions, emit};
+use loopwright_emit::{C, C99, Dialect, EmitError, EmitOptions, emit};
 use loopwright_kernel::{
     Access, AtomicOp, Builder, Function, FunctionId, FunctionKind, Inst, LoopKind, Module, Space,
     Stmt, StructId, StructType, TileRole, TileType, Type, WorkItem,
@@ -17,33 +17,42 @@ fn module(functions: Vec<Function>) -> Module {
     }
 }
 
-/// Compares the text with the file of that name.
+/// Every dialect, with what its files end in.
+const DIALECTS: &[(&dyn Dialect, &str)] = &[(&C, "c"), (&C99, "c99.c")];
+
+/// Compares the text in every dialect with the file of that name. A refusal is a text like any other.
 fn snapshot(name: &str, module: &Module) {
-    let emitted = match emit(module, &C, &EmitOptions::default()) {
-        Ok(emitted) => emitted,
-        Err(error) => panic!("{name}: {error}"),
-    };
+    for (dialect, extension) in DIALECTS {
+        let text = match emit(module, *dialect, &EmitOptions::default()) {
+            Ok(emitted) => emitted.source,
+            Err(refusal) => format!("// {refusal}\n"),
+        };
+        compare(&format!("{name}.{extension}"), &text);
+    }
+}
+
+fn compare(file: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/snapshots")
-        .join(format!("{name}.c"));
+        .join(file);
     if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &emitted.source).expect("the snapshot can be written");
+        std::fs::write(&path, text).expect("the snapshot can be written");
         return;
     }
     let expected = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}; make it with BLESS=1", path.display()));
-    if expected != emitted.source {
+    if expected != text {
         let line = expected
             .lines()
-            .zip(emitted.source.lines())
+            .zip(text.lines())
             .position(|(old, new)| old != new)
-            .unwrap_or_else(|| expected.lines().count().min(emitted.source.lines().count()));
+            .unwrap_or_else(|| expected.lines().count().min(text.lines().count()));
         let show = |text: &str| text.lines().nth(line).unwrap_or("(the end)").to_owned();
         panic!(
-            "{name}.c differs in line {}:\n  expected: {}\n  written:  {}\nBLESS=1 accepts it",
+            "{file} differs in line {}:\n  expected: {}\n  written:  {}\nBLESS=1 accepts it",
             line + 1,
             show(&expected),
-            show(&emitted.source)
+            show(text)
         );
     }
 }
@@ -216,6 +225,32 @@ fn everything_else() {
     b.tile_store(product, total, zero, stride);
     let functions = vec![f.finish(), b.finish()];
     snapshot("everything_else", &Module { structs, functions });
+}
+
+/// What is done with vectors: masks, conversions, narrow floats, lanes moved about.
+#[test]
+fn vectors() {
+    let mut b = Builder::new("blend", KERNEL);
+    let p = b.param_ptr(DType::F32, Space::Global, "p", Access::ReadWrite, true);
+    let h = b.param_ptr(DType::F16, Space::Global, "h", Access::ReadWrite, true);
+    let zero = b.const_i64(0);
+    let (left, halves) = (b.load_vector(p, zero, 8), b.load_vector(h, zero, 8));
+    let right = b.cast(DType::F32, halves);
+    let less = b.map(Op::Lt, &[left, right]);
+    let finite = b.map(Op::IsFinite, &[right]);
+    let both = b.map(Op::And, &[less, finite]);
+    let chosen = b.map(Op::Select, &[both, left, right]);
+    let rounded = b.map(Op::Round, &[chosen]);
+    let whole = b.cast(DType::I32, rounded);
+    let counted = b.map(Op::Popcount, &[whole]);
+    let sum = b.reduce_lanes(ReduceOp::Sum, counted);
+    let sum = b.cast(DType::F32, sum);
+    let placed = b.insert(chosen, 3, sum);
+    let mixed = b.shuffle(placed, right, &[0, 8, 1, 9, 2, 10, 3, 11]);
+    b.store(p, zero, mixed);
+    let narrow = b.map(Op::Sqrt, &[halves]);
+    b.store(h, zero, narrow);
+    snapshot("vectors", &module(vec![b.finish()]));
 }
 
 /// What C cannot say is refused by name, with the reason.

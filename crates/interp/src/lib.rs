@@ -4,7 +4,7 @@
 //! the others, always available, the last choice of `auto`.
 
 use loopwright_backend::{
-    Argument, BackendError, CompileOptions, Executable, KernelBackend, Target, Unavailable,
+    Argument, Backend, BackendError, CompileOptions, Describe, Executable, KernelBackend,
     register_backend,
 };
 use loopwright_kernel::Module;
@@ -16,21 +16,15 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Interp;
 
-register_backend!(0, || Arc::new(Interp));
+register_backend!(0, || Backend::kernel_backend(Interp));
 
-impl KernelBackend for Interp {
-    fn name(&self) -> &'static str {
+impl Describe for Interp {
+    fn name(&self) -> &str {
         "interp"
     }
+}
 
-    fn availability(&self) -> Result<(), Unavailable> {
-        Ok(())
-    }
-
-    fn target(&self) -> Target {
-        Target::SCALAR
-    }
-
+impl KernelBackend for Interp {
     fn compile(
         &self,
         module: &Module,

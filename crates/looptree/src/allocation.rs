@@ -2,12 +2,13 @@
 
 use crate::error::ScheduleError;
 use crate::schedule::{Annotation, Schedule, carries};
-use crate::tree::{LoopTree, Reads, TreeRef};
+use crate::tree::{LoopTree, Reads, TreeRef, parts_by_delegate};
 use loopwright_graph::{DimId, Graph, NodeId};
 use loopwright_ops::DType;
 use loopwright_symbolic::{Error, Expr};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// Memory for a step's result.
 #[derive(Clone, PartialEq, Debug)]
@@ -106,14 +107,49 @@ pub(crate) fn blocks_inside(
     Ok((extents, blocks))
 }
 
-/// The memory of every step.
+/// The memory of every step, where each backend that the tree is handed to runs its part of it on its
+/// own (see [`parts_by_delegate`]).
 pub fn allocations(
     graph: &Graph,
     schedule: &Schedule,
     tree: &LoopTree,
 ) -> Result<FxHashMap<NodeId, Allocation>, ScheduleError> {
+    let parts = parts_by_delegate(tree).into_iter();
+    let parts: Vec<Range<usize>> = parts.map(|(roots, _)| roots).collect();
+    allocations_in_parts(graph, schedule, tree, &parts)
+}
+
+/// The memory of every step, where each of `parts`, ranges of [`LoopTree::roots`], runs on its own:
+/// what one of them computes and another reads is in memory, whatever its size.
+pub fn allocations_in_parts(
+    graph: &Graph,
+    schedule: &Schedule,
+    tree: &LoopTree,
+    parts: &[Range<usize>],
+) -> Result<FxHashMap<NodeId, Allocation>, ScheduleError> {
     let reads = Reads::new(graph, schedule)?;
-    allocations_from(graph, schedule, tree, &reads)
+    let mut found = allocations_from(graph, schedule, tree, &reads)?;
+    if parts.len() < 2 {
+        return Ok(found);
+    }
+    let mut part_of: FxHashMap<NodeId, usize> = FxHashMap::default();
+    for (part, roots) in parts.iter().enumerate() {
+        for root in tree.roots().get(roots.clone()).unwrap_or_default() {
+            part_of.extend(tree.leaves(*root).into_iter().map(|node| (node, part)));
+        }
+    }
+    for step in &schedule.steps {
+        for access in reads.of(step.node) {
+            // A reader elsewhere shares no loop with the step, so all of the result is held already.
+            if let Some(allocation) = found.get_mut(&access.node)
+                && allocation.storage == Storage::Private
+                && part_of.get(&access.node) != part_of.get(&step.node)
+            {
+                allocation.storage = Storage::Scratch;
+            }
+        }
+    }
+    Ok(found)
 }
 
 pub(crate) fn allocations_from(

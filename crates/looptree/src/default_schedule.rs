@@ -42,6 +42,7 @@ pub fn default_schedule(graph: &Graph, target: &Target) -> Result<Schedule, Sche
             node,
             loops,
             share: None,
+            delegate: None,
         });
     }
     Ok(schedule)

@@ -77,6 +77,12 @@ pub enum ScheduleError {
         /// Who reads it.
         reader: String,
     },
+    /// A delegate without a name.
+    #[error("`{node}` is delegated to a backend without a name")]
+    NamelessDelegate {
+        /// The node.
+        node: String,
+    },
     /// A state that is read after it was overwritten.
     #[error(
         "state `{state}` is overwritten before `{reader}` has read its old value; give the new value memory of its own by scheduling it, or move the write to the end"

@@ -4,7 +4,8 @@
 //! loops; all other nodes are inline, computed where they are read. The [`LoopTree`] follows from
 //! graph and schedule: each step shares the outer loops of the step before it as far as they are
 //! equal and no dependence forbids it. From the tree follow the [`allocations`] (what is held in
-//! memory, how much of it, for how long), the [`accesses`] (strides and bounds) and the [`costs`].
+//! memory, how much of it, for how long), the [`accesses`] (strides and bounds) and the [`costs`]. A
+//! step can be handed to another backend; [`parts_by_delegate`] says which root subtrees run where.
 //!
 //! ```
 //! use loopwright_graph::parse;
@@ -50,19 +51,23 @@ mod allocation;
 mod cost;
 mod default_schedule;
 mod error;
+mod execute;
 mod schedule;
 mod target;
 mod text;
 mod tree;
 
 pub use access::{Access, Env, Stride, accesses, inputs_env, substitute};
-pub use allocation::{Accumulator, Allocation, PRIVATE_BYTES, Storage, accumulator, allocations};
+pub use allocation::{
+    Accumulator, Allocation, PRIVATE_BYTES, Storage, accumulator, allocations, allocations_in_parts,
+};
 pub use cost::{StepCost, bytes_moved, costs, flops};
 pub use default_schedule::default_schedule;
 pub use error::ScheduleError;
+pub use execute::{Arithmetic, ExecuteError, NodeMemory, execute, execute_part};
 pub use schedule::{
     Annotation, LoopSpec, NodeSchedule, Schedule, can_inline, carries, is_given, loop_dims,
 };
 pub use target::Target;
 pub use text::{parse_schedule, parse_tree, print_schedule, print_tree};
-pub use tree::{LoopTree, TreeNode, TreeRef, loops_around};
+pub use tree::{LoopTree, TreeNode, TreeRef, loops_around, parts_by_delegate};

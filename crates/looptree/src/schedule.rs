@@ -6,6 +6,7 @@
 
 use loopwright_graph::{DimId, Graph, NodeId, NodeOp};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// How a loop's iterations run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -75,6 +76,9 @@ pub struct NodeSchedule {
     /// How many of its outer loops it may share with the node before it; `None`: as many as are
     /// equal and legal.
     pub share: Option<u32>,
+    /// The name of the backend that runs it, where that is another than the program's. Steps with
+    /// different delegates share no loops.
+    pub delegate: Option<Arc<str>>,
 }
 
 /// How a graph runs: the nodes with code of their own, in order.

@@ -6,6 +6,8 @@ use crate::schedule::{Annotation, LoopSpec, Schedule, can_inline, carries, is_gi
 use loopwright_graph::{DimId, Graph, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// A place in a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -31,6 +33,8 @@ pub struct LoopTree {
     pub(crate) nodes: Vec<TreeNode>,
     pub(crate) parents: Vec<Option<TreeRef>>,
     pub(crate) roots: Vec<TreeRef>,
+    /// By outermost place: the backend it is handed to, where it is handed to one.
+    pub(crate) delegates: FxHashMap<TreeRef, Arc<str>>,
 }
 
 impl LoopTree {
@@ -42,7 +46,13 @@ impl LoopTree {
         reads.check_states(graph, schedule)?;
         let mut tree = LoopTree::default();
         for step in &schedule.steps {
-            let limit = step.share.map_or(usize::MAX, |share| share as usize);
+            let limit = match tree.roots.last() {
+                Some(root) if tree.delegates.get(root) == step.delegate.as_ref() => {
+                    step.share.map_or(usize::MAX, |share| share as usize)
+                }
+                // One backend does not run inside the loops of another.
+                _ => 0,
+            };
             let mut parent = None;
             let mut depth = 0;
             while depth < step.loops.len().min(limit) {
@@ -74,6 +84,9 @@ impl LoopTree {
                 parent = Some(place);
             }
             tree.push(parent, TreeNode::Leaf(step.node));
+            if let (Some(delegate), Some(root)) = (&step.delegate, tree.roots.last()) {
+                tree.delegates.insert(*root, delegate.clone());
+            }
         }
         Ok(tree)
     }
@@ -117,6 +130,20 @@ impl LoopTree {
             TreeNode::Loop { spec, .. } => Some(spec),
             TreeNode::Leaf(_) => None,
         }
+    }
+
+    /// The outermost place around a place, which may be itself.
+    pub fn root(&self, place: TreeRef) -> TreeRef {
+        let mut root = place;
+        while let Some(parent) = self.parent(root) {
+            root = parent;
+        }
+        root
+    }
+
+    /// The backend that a place's root subtree is handed to; `None`: the program's own.
+    pub fn delegate(&self, place: TreeRef) -> Option<&str> {
+        self.delegates.get(&self.root(place)).map(|name| &**name)
     }
 
     /// The loops around a place, outermost first.
@@ -239,6 +266,9 @@ fn check(graph: &Graph, schedule: &Schedule) -> Result<(), ScheduleError> {
         }
         if position.insert(step.node, at).is_some() {
             return Err(ScheduleError::Twice { node: name() });
+        }
+        if step.delegate.as_deref() == Some("") {
+            return Err(ScheduleError::NamelessDelegate { node: name() });
         }
         let dims = loop_dims(graph, step.node);
         for spec in &step.loops {
@@ -431,4 +461,19 @@ pub fn loops_around(tree: &LoopTree, place: TreeRef) -> SmallVec<[(DimId, i64); 
         .filter_map(|at| tree.spec(*at))
         .map(|spec| (spec.dim, spec.step))
         .collect()
+}
+
+/// The longest runs of neighbouring root subtrees that one backend runs, as ranges of
+/// [`LoopTree::roots`], each with the delegate. In order, and together all roots; none where the tree
+/// is empty.
+pub fn parts_by_delegate(tree: &LoopTree) -> Vec<(Range<usize>, Option<Arc<str>>)> {
+    let mut parts: Vec<(Range<usize>, Option<Arc<str>>)> = Vec::new();
+    for (at, root) in tree.roots.iter().enumerate() {
+        let delegate = tree.delegates.get(root);
+        match parts.last_mut() {
+            Some((roots, last)) if last.as_ref() == delegate => roots.end = at + 1,
+            _ => parts.push((at..at + 1, delegate.cloned())),
+        }
+    }
+    parts
 }

@@ -80,7 +80,7 @@
 //! | [`lower`] | from loops to a kernel |
 //! | [`kernel`] | the kernel IR: validator, passes, interpreter, text form |
 //! | [`backend`] | what a backend is; compiling and running programs |
-//! | [`interp`], [`cc`] | the backends of every build |
+//! | [`interp`], [`cc`], [`gccjit`], [`manycore`], [`null`] | the backends of every build |
 //! | [`runtime`] | devices, streams, contexts, routines; memory plans and traces |
 //!
 //! and beside it [`ops`] (dtypes, scalars, the op table), [`symbolic`] (sizes and indices), [`text`]
@@ -88,12 +88,15 @@
 
 pub use loopwright_backend as backend;
 pub use loopwright_cc as cc;
+pub use loopwright_gccjit as gccjit;
 pub use loopwright_graph as graph;
 pub use loopwright_interp as interp;
 pub use loopwright_kernel as kernel;
 pub use loopwright_looptree as looptree;
 pub use loopwright_lower as lower;
+pub use loopwright_manycore as manycore;
 pub use loopwright_npy as npy;
+pub use loopwright_null as null;
 pub use loopwright_ops as ops;
 pub use loopwright_runtime as runtime;
 pub use loopwright_symbolic as symbolic;

@@ -4,7 +4,8 @@
 //! kernel IR. Loops become loops, with a full and a shorter last round where a step does not divide
 //! what it covers; `unroll` and `vectorize` are carried out here, so that running values which never
 //! leave a tile become plain variables; inline nodes are computed where they are read; views become
-//! index arithmetic and, where they may leave their input, branches.
+//! index arithmetic and, where they may leave their input, branches. [`lower`] makes one kernel of a
+//! program, [`lower_parts`] one of each part that a backend runs on its own.
 //!
 //! ```
 //! use loopwright_graph::parse;
@@ -34,9 +35,11 @@ mod index;
 mod leaf;
 mod memory;
 mod nest;
+mod parts;
 mod program;
 mod row;
 mod value;
 
 pub use error::LowerError;
+pub use parts::lower_parts;
 pub use program::{KernelParam, Lowered, Scratch, lower};

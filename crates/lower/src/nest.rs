@@ -62,12 +62,12 @@ impl Dropped {
 type Body<'b, 'a> = &'b mut dyn FnMut(&mut Lowering<'a>) -> Result<(), LowerError>;
 
 impl<'a> Lowering<'a> {
-    /// What runs inside a loop, or the whole program.
+    /// What runs inside a loop, or in the whole kernel.
     pub(crate) fn block(&mut self, scope: Option<TreeRef>) -> Result<(), LowerError> {
         self.declare_private(scope)?;
         let children = match scope {
             Some(place) => self.tree.children(place).to_vec(),
-            None => self.tree.roots().to_vec(),
+            None => self.roots.clone(),
         };
         for child in children {
             match self.tree.node(child).clone() {

@@ -9,11 +9,13 @@ use crate::row::SortRows;
 use loopwright_graph::{Graph, NodeId, NodeOp};
 use loopwright_kernel::{Access, Builder, FunctionKind, Module, Space, Value};
 use loopwright_looptree::{
-    Allocation, Annotation, Env, LoopTree, Schedule, Storage, TreeRef, allocations, is_given,
+    Allocation, Annotation, Env, LoopTree, Schedule, Storage, TreeRef, allocations_in_parts,
+    is_given,
 };
 use loopwright_ops::DType;
 use loopwright_symbolic::{Bounds, Expr, Symbol};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// What a kernel's parameter is.
@@ -45,16 +47,16 @@ pub struct Scratch {
     pub elements: Expr,
 }
 
-/// A lowered program.
+/// A lowered program, or a part of one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lowered {
     /// One kernel, the first function.
     pub module: Module,
     /// What its parameters are, in order.
     pub params: Vec<KernelParam>,
-    /// Scratch memory, by number.
+    /// Scratch memory, by number. The parts of a program have the same.
     pub scratch: Vec<Scratch>,
-    /// The tree it was made from.
+    /// The tree it was made from; a part's is the whole program's.
     pub tree: LoopTree,
     /// Annotations that were not carried out anywhere, each with the reason. Nothing depends on them
     /// but speed.
@@ -65,8 +67,21 @@ pub struct Lowered {
 /// of that name. No pass has run on the result yet.
 pub fn lower(graph: &Graph, schedule: &Schedule, name: &str) -> Result<Lowered, LowerError> {
     let tree = LoopTree::new(graph, schedule)?;
-    let allocations = allocations(graph, schedule, &tree)?;
-    let mut lowering = Lowering::new(graph, schedule, tree, allocations, name)?;
+    let whole = 0..tree.roots().len();
+    let allocations = allocations_in_parts(graph, schedule, &tree, std::slice::from_ref(&whole))?;
+    lower_roots(graph, schedule, tree, allocations, whole, name)
+}
+
+/// Lowers some of the root subtrees of a tree to a kernel that has a parameter for everything there is.
+pub(crate) fn lower_roots(
+    graph: &Graph,
+    schedule: &Schedule,
+    tree: LoopTree,
+    allocations: FxHashMap<NodeId, Allocation>,
+    roots: Range<usize>,
+    name: &str,
+) -> Result<Lowered, LowerError> {
+    let mut lowering = Lowering::new(graph, schedule, tree, allocations, roots, name)?;
     lowering.declare_params()?;
     lowering.block(None)?;
     let notes = lowering.annotation_notes();
@@ -93,6 +108,8 @@ pub fn lower(graph: &Graph, schedule: &Schedule, name: &str) -> Result<Lowered, 
 pub(crate) struct Lowering<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) tree: LoopTree,
+    /// The root subtrees that are lowered.
+    pub(crate) roots: Vec<TreeRef>,
     pub(crate) builder: Builder,
     pub(crate) bounds: Bounds,
     pub(crate) scheduled: Vec<bool>,
@@ -135,20 +152,24 @@ impl<'a> Lowering<'a> {
         schedule: &Schedule,
         tree: LoopTree,
         allocations: FxHashMap<NodeId, Allocation>,
+        roots: Range<usize>,
         name: &str,
     ) -> Result<Lowering<'a>, LowerError> {
         let mut scheduled = vec![false; graph.node_ids().count()];
         let mut scopes: FxHashMap<_, Vec<NodeId>> = FxHashMap::default();
         let mut folds: FxHashMap<_, Vec<NodeId>> = FxHashMap::default();
         let leaves = tree.leaf_places();
+        let roots = tree.roots()[roots].to_vec();
+        // Places are numbered in the order in which they run.
+        let in_roots = |leaf: TreeRef| roots.binary_search(&tree.root(leaf)).is_ok();
         for step in &schedule.steps {
             let node = step.node;
             scheduled[node.0 as usize] = true;
+            let leaf = leaves[&node];
             let allocation = &allocations[&node];
-            if allocation.storage == Storage::Private {
+            if allocation.storage == Storage::Private && in_roots(leaf) {
                 scopes.entry(allocation.scope).or_default().push(node);
             }
-            let leaf = leaves[&node];
             if let Some(fold) = loopwright_looptree::accumulator(graph, &tree, leaf, node)? {
                 folds.entry(fold.around).or_default().push(node);
             }
@@ -162,6 +183,7 @@ impl<'a> Lowering<'a> {
         Ok(Lowering {
             graph,
             tree,
+            roots,
             builder: Builder::new(name, FunctionKind::Kernel { group: None }),
             bounds: graph.bounds(),
             scheduled,

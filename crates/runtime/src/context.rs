@@ -7,9 +7,9 @@ use crate::layout::{ArgumentLayout, Layout, MergeLayout};
 use crate::ledger::{Entry, Use};
 use crate::memory::{Loc, Packer, Placed, Pool};
 use crate::node::{ArrayInfo, ByName, Node};
-use crate::plain::{HostMemory, MemoryAccess, Placeholder, Slab};
 use crate::routine::{Routine, RoutineShared, StoreLog};
 use crate::stream::Stream;
+use loopwright_backend::{HostMemory, MemoryAccess, Placeholder, Slab};
 use loopwright_graph::Array;
 use loopwright_ops::DType;
 use rustc_hash::FxHashSet;
@@ -149,9 +149,10 @@ impl Context {
             _ => Some(StoreLog::new(device)?),
         };
         let (slabs, arguments) = self.arguments(&layout, &arrays, &scratch, log.as_ref())?;
+        let program = &layout.program;
         let launch = device
             .plain
-            .prepare(&layout.program, slabs, &arguments)
+            .prepare(program.executable(), program.kernel(), slabs, &arguments)
             .map_err(|error| RuntimeError::Prepare {
                 device: Arc::clone(&device.name),
                 code: name.to_owned(),
@@ -258,7 +259,7 @@ impl Context {
     fn allocate(&self, code: &Code, layout: &Layout) -> Result<Linked, RuntimeError> {
         let device = &self.shared.stream.shared.device;
         let name = &code.shared.name;
-        let cap = device.options.pool_cap;
+        let cap = device.pool_cap;
         let mut packer = Packer::default();
         // An array of the context, or a place for a new one.
         let mut found: Vec<Result<Arc<Node>, Placed>> = Vec::with_capacity(layout.arrays.len());
@@ -393,7 +394,7 @@ impl Context {
                 continue;
             }
             let bytes = layout.program.constants()[constant.at].len();
-            let placed = place(&mut packer, &constant.name, bytes, device.options.pool_cap)?;
+            let placed = place(&mut packer, &constant.name, bytes, device.pool_cap)?;
             missing.push((constant.at, placed));
         }
         let pools = packer
@@ -480,11 +481,10 @@ impl Context {
             shape: array.shape().into(),
             bytes: array.bytes().len(),
         };
-        let memory = HostMemory {
-            address: array.bytes_mut().as_mut_ptr(),
-            bytes: info.bytes,
-            owner: Box::new(array),
-        };
+        let address = array.bytes_mut().as_mut_ptr();
+        // SAFETY: the bytes are the array's, which is moved away, so that nobody else has them; an array
+        // lies where it lies wherever it is moved, and was seen to be aligned.
+        let memory = unsafe { HostMemory::new(address, info.bytes, Box::new(array)) };
         let slab = device
             .plain
             .adopt(memory)

@@ -3,11 +3,12 @@
 use crate::error::RuntimeError;
 use crate::host::HostDevice;
 use crate::memory::{Accounts, Pool, Usage};
-use crate::plain::{Limits, PlainDevice};
-use crate::stream::{Board, Scheduler, Shared, Stream};
+use crate::stream::{Board, Shared, Stream};
 use crate::trace::Trace;
 use crate::verify::Verify;
-use loopwright_backend::{CompileOptions, Compiler, KernelBackend, Unavailable, backends};
+use loopwright_backend::{
+    Backend, CompileOptions, Compiler, Limits, PlainDevice, Scheduler, Unavailable, backends,
+};
 use loopwright_threads::ShortLock;
 use rustc_hash::FxHashMap;
 use std::fmt;
@@ -21,8 +22,8 @@ pub const AUTO: &str = "auto";
 /// How a runtime works.
 #[derive(Clone, Debug)]
 pub struct RuntimeOptions {
-    /// How work of plain devices is run.
-    pub scheduler: Scheduler,
+    /// How work is run; `None`: as each backend likes it best.
+    pub scheduler: Option<Scheduler>,
     /// How many devices a backend on host memory shows.
     pub devices: NonZero<usize>,
     /// How many streams a device suggests; `None`: as many as make good use of it.
@@ -37,6 +38,9 @@ pub struct RuntimeOptions {
     pub trace: bool,
     /// Whether kernels log what they store; see [`Routine::stores`](crate::Routine::stores).
     pub log_stores: bool,
+    /// The backend that is given the parts of programs which the chosen one refuses; `None`: such
+    /// programs are refused.
+    pub fallback: Option<String>,
     /// Who checks every run of a kernel.
     pub verify: Option<Arc<dyn Verify>>,
 }
@@ -44,7 +48,7 @@ pub struct RuntimeOptions {
 impl Default for RuntimeOptions {
     fn default() -> RuntimeOptions {
         RuntimeOptions {
-            scheduler: Scheduler::default(),
+            scheduler: None,
             devices: NonZero::<usize>::MIN,
             streams: None,
             pool_cap: 1 << 40,
@@ -52,6 +56,7 @@ impl Default for RuntimeOptions {
             compile: CompileOptions::default(),
             trace: false,
             log_stores: false,
+            fallback: None,
             verify: None,
         }
     }
@@ -69,7 +74,7 @@ pub struct Runtime {
 /// A backend with its devices.
 pub(crate) struct Platform {
     pub(crate) name: String,
-    pub(crate) backend: Arc<dyn KernelBackend>,
+    pub(crate) backend: Backend,
     pub(crate) compiler: Compiler,
     plain: Vec<Arc<dyn PlainDevice>>,
 }
@@ -85,6 +90,10 @@ pub struct PlatformInfo {
     pub unavailable: Option<Unavailable>,
     /// What its devices have.
     pub limits: Limits,
+    /// Its backend.
+    pub backend: Backend,
+    /// How its work is run.
+    pub scheduler: Scheduler,
 }
 
 impl Runtime {
@@ -111,20 +120,27 @@ impl Runtime {
         }
     }
 
-    /// Adds a backend that works in host memory, less preferred than those before it.
-    pub fn add_backend(&mut self, backend: Arc<dyn KernelBackend>) -> &mut Runtime {
-        let plain: Arc<dyn PlainDevice> = Arc::new(HostDevice::new(&*backend));
-        let devices = vec![plain; self.options.devices.get()];
+    /// Adds a backend with its devices, less preferred than those before it. One that works in host memory
+    /// shows as many as the options say.
+    pub fn add_backend(&mut self, backend: Backend) -> &mut Runtime {
+        let devices = backend.devices().unwrap_or_else(|| {
+            let plain: Arc<dyn PlainDevice> = Arc::new(HostDevice::new(&*backend));
+            vec![plain; self.options.devices.get()]
+        });
         self.add_platform(backend, devices)
     }
 
     /// Adds a backend with devices of one's own, less preferred than those before it.
     pub fn add_platform(
         &mut self,
-        backend: Arc<dyn KernelBackend>,
+        backend: Backend,
         devices: Vec<Arc<dyn PlainDevice>>,
     ) -> &mut Runtime {
-        let compiler = Compiler::new(Arc::clone(&backend), self.options.compile.clone());
+        let compiler = Compiler::new(backend.clone(), self.options.compile.clone());
+        let compiler = match &self.options.fallback {
+            Some(name) => compiler.with_fallback(name),
+            None => compiler,
+        };
         self.platforms.push(Arc::new(Platform {
             name: backend.name().to_owned(),
             compiler: match self.options.log_stores {
@@ -153,6 +169,11 @@ impl Runtime {
                 .first()
                 .map(|plain| plain.limits())
                 .unwrap_or_default(),
+            backend: platform.backend.clone(),
+            scheduler: self
+                .options
+                .scheduler
+                .unwrap_or_else(|| platform.backend.scheduler()),
         };
         self.platforms.iter().map(info).collect()
     }
@@ -249,7 +270,12 @@ impl Runtime {
         let mut devices = crate::lock(&self.devices);
         let shared = devices.entry((platform, ordinal)).or_insert_with(|| {
             let platform = Arc::clone(&self.platforms[platform]);
+            let largest = platform.backend.capabilities().max_buffer;
+            let largest = largest.map_or(usize::MAX, |bytes| {
+                usize::try_from(bytes).unwrap_or(usize::MAX)
+            });
             Arc::new(DeviceShared {
+                pool_cap: self.options.pool_cap.min(largest),
                 name: format!("{}:{ordinal}", platform.name).into(),
                 ordinal,
                 plain: Arc::clone(&platform.plain[ordinal]),
@@ -285,6 +311,8 @@ pub(crate) struct DeviceShared {
     pub(crate) platform: Arc<Platform>,
     pub(crate) memory: Arc<Accounts>,
     pub(crate) options: Arc<RuntimeOptions>,
+    /// The most bytes that one pool holds.
+    pub(crate) pool_cap: usize,
     pub(crate) runtime: Arc<Shared>,
     streams: AtomicU64,
     /// Arrays of constants, by what is in them.
@@ -292,6 +320,12 @@ pub(crate) struct DeviceShared {
 }
 
 impl DeviceShared {
+    /// How its work is run.
+    pub(crate) fn scheduler(&self) -> Scheduler {
+        let preferred = || self.platform.backend.scheduler();
+        self.options.scheduler.unwrap_or_else(preferred)
+    }
+
     pub(crate) fn next_stream(&self) -> u64 {
         self.streams.fetch_add(1, Ordering::Relaxed)
     }
@@ -315,7 +349,7 @@ impl Device {
     }
 
     /// The backend that compiles for it.
-    pub fn backend(&self) -> &Arc<dyn KernelBackend> {
+    pub fn backend(&self) -> &Backend {
         &self.shared.platform.backend
     }
 
@@ -327,6 +361,11 @@ impl Device {
     /// What it has.
     pub fn limits(&self) -> &Limits {
         &self.shared.limits
+    }
+
+    /// How its work is run.
+    pub fn scheduler(&self) -> Scheduler {
+        self.shared.scheduler()
     }
 
     /// How many streams make good use of it.

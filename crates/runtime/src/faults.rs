@@ -1,10 +1,10 @@
-//! A device and a backend that fail when they are told to, for tests of everything above them.
+//! A device that fails when it is told to, for tests of everything above it. A backend that does not compile
+//! what it is told not to is made with [`Backend::refusing`](loopwright_backend::Backend::refusing).
 
-use crate::plain::{Call, DeviceError, HostMemory, Launch, Limits, Placeholder, PlainDevice, Slab};
 use loopwright_backend::{
-    BackendError, CompileOptions, Executable, KernelBackend, Program, Target, Unavailable,
+    Call, DeviceError, Executable, HostMemory, Launch, Limits, Placeholder, PlainDevice, Slab,
 };
-use loopwright_kernel::Module;
+use std::any::Any;
 use std::sync::Arc;
 
 /// What a device is about to do.
@@ -65,13 +65,16 @@ impl PlainDevice for FaultyDevice {
 
     fn prepare(
         &self,
-        program: &Arc<Program>,
+        code: &Arc<dyn Executable>,
+        kernel: &str,
         slabs: Vec<Arc<dyn Slab>>,
         arguments: &[Placeholder],
     ) -> Result<Box<dyn Launch>, DeviceError> {
+        // The device knows its own slabs, not those that are put around them.
+        let slabs = slabs.iter().map(inner).collect();
         Ok(Box::new(FaultyLaunch {
-            inner: self.inner.prepare(program, slabs, arguments)?,
-            kernel: program.kernel().to_owned(),
+            inner: self.inner.prepare(code, kernel, slabs, arguments)?,
+            kernel: kernel.to_owned(),
             faults: Arc::clone(&self.faults),
         }))
     }
@@ -104,6 +107,15 @@ impl Slab for FaultySlab {
     }
 }
 
+/// The device's own slab.
+fn inner(slab: &Arc<dyn Slab>) -> Arc<dyn Slab> {
+    let any: &dyn Any = &**slab;
+    match any.downcast_ref::<FaultySlab>() {
+        Some(faulty) => Arc::clone(&faulty.inner),
+        None => Arc::clone(slab),
+    }
+}
+
 struct FaultyLaunch {
     inner: Box<dyn Launch>,
     kernel: String,
@@ -113,54 +125,12 @@ struct FaultyLaunch {
 impl Launch for FaultyLaunch {
     unsafe fn run(&self, call: &Call<'_>) -> Result<(), DeviceError> {
         ask(&*self.faults, Operation::Launch(&self.kernel))?;
+        let merge = call.merge.map(|(slab, offset)| (inner(slab), offset));
+        let call = Call {
+            statics: call.statics,
+            merge: merge.as_ref().map(|(slab, offset)| (slab, *offset)),
+        };
         // SAFETY: as the caller states.
-        unsafe { self.inner.run(call) }
-    }
-}
-
-/// Decides what does not compile.
-pub type Refusals = dyn Fn(&Module) -> Option<BackendError> + Send + Sync;
-
-/// A backend that compiles as another one does, unless it is told to fail.
-pub struct FaultyBackend {
-    inner: Arc<dyn KernelBackend>,
-    refuse: Box<Refusals>,
-}
-
-impl FaultyBackend {
-    /// A backend that asks `refuse` before it compiles.
-    pub fn new(
-        inner: Arc<dyn KernelBackend>,
-        refuse: impl Fn(&Module) -> Option<BackendError> + Send + Sync + 'static,
-    ) -> FaultyBackend {
-        FaultyBackend {
-            inner,
-            refuse: Box::new(refuse),
-        }
-    }
-}
-
-impl KernelBackend for FaultyBackend {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-
-    fn availability(&self) -> Result<(), Unavailable> {
-        self.inner.availability()
-    }
-
-    fn target(&self) -> Target {
-        self.inner.target()
-    }
-
-    fn compile(
-        &self,
-        module: &Module,
-        options: &CompileOptions,
-    ) -> Result<Arc<dyn Executable>, BackendError> {
-        match (self.refuse)(module) {
-            Some(error) => Err(error),
-            None => self.inner.compile(module, options),
-        }
+        unsafe { self.inner.run(&call) }
     }
 }

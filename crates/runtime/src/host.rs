@@ -1,10 +1,9 @@
-//! Kernel backends as devices: the host's memory, the backend's code.
+//! Backends as devices: the host's memory, the backend's code.
 
-use crate::memory::ALIGNMENT;
-use crate::plain::{
-    Call, DeviceError, HostMemory, Launch, Limits, MemoryAccess, Placeholder, PlainDevice, Slab,
+use loopwright_backend::{
+    ALIGNMENT, Argument, Call, Describe, DeviceError, Executable, HostMemory, Launch, Limits,
+    MemoryAccess, Placeholder, PlainDevice, PreparedArgument, PreparedCall, Slab,
 };
-use loopwright_backend::{Argument, KernelBackend, PreparedArgument, PreparedCall, Program};
 use loopwright_ops::Scalar;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::any::Any;
@@ -12,14 +11,14 @@ use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// A device that runs a kernel backend's code in the host's memory.
+/// A device that runs a backend's code in the host's memory.
 pub struct HostDevice {
     limits: Limits,
 }
 
 impl HostDevice {
     /// The host as seen by a backend.
-    pub fn new(backend: &dyn KernelBackend) -> HostDevice {
+    pub fn new(backend: &dyn Describe) -> HostDevice {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         HostDevice {
             limits: Limits {
@@ -58,18 +57,18 @@ impl PlainDevice for HostDevice {
     }
 
     fn adopt(&self, memory: HostMemory) -> Option<Arc<dyn Slab>> {
+        let (address, bytes, owner) = memory.into_parts();
         Some(Arc::new(HostSlab {
-            start: NonNull::new(memory.address)?,
-            bytes: memory.bytes,
-            owner: Owner::Other {
-                _owner: memory.owner,
-            },
+            start: NonNull::new(address)?,
+            bytes,
+            owner: Owner::Other { _owner: owner },
         }))
     }
 
     fn prepare(
         &self,
-        program: &Arc<Program>,
+        code: &Arc<dyn Executable>,
+        kernel: &str,
         slabs: Vec<Arc<dyn Slab>>,
         arguments: &[Placeholder],
     ) -> Result<Box<dyn Launch>, DeviceError> {
@@ -105,8 +104,7 @@ impl PlainDevice for HostDevice {
             Placeholder::Merge { bytes } => Some(*bytes),
             _ => None,
         });
-        let executable = Arc::clone(program.executable());
-        if let Some(call) = executable.prepare(program.kernel(), &prepared) {
+        if let Some(call) = Arc::clone(code).prepare(kernel, &prepared) {
             return Ok(Box::new(PreparedLaunch {
                 call,
                 merge_bytes: merge_bytes.unwrap_or(0),
@@ -130,7 +128,8 @@ impl PlainDevice for HostDevice {
             _ => Resolved::Merge(merge_bytes.unwrap_or(0)),
         };
         Ok(Box::new(HostLaunch {
-            program: Arc::clone(program),
+            code: Arc::clone(code),
+            kernel: kernel.to_owned(),
             arguments: prepared.iter().zip(arguments).map(resolve).collect(),
             _slabs: slabs,
         }))
@@ -228,7 +227,8 @@ enum Resolved {
 }
 
 struct HostLaunch {
-    program: Arc<Program>,
+    code: Arc<dyn Executable>,
+    kernel: String,
     arguments: Vec<Resolved>,
     /// What the pieces point into.
     _slabs: Vec<Arc<dyn Slab>>,
@@ -320,8 +320,7 @@ impl Launch for HostLaunch {
                 }
             });
         }
-        let kernel = self.program.kernel();
-        let done = self.program.executable().run(kernel, &mut arguments);
+        let done = self.code.run(&self.kernel, &mut arguments);
         arguments.clear();
         ARGUMENTS.set(arguments);
         Ok(done?)

@@ -2,9 +2,8 @@
 
 use crate::error::RuntimeError;
 use crate::ledger::Use;
-use crate::memory::ALIGNMENT;
 use crate::node::ArrayInfo;
-use loopwright_backend::{Packed, Program, pack};
+use loopwright_backend::{ALIGNMENT, Packed, Program, pack};
 use loopwright_graph::{Binding, Graph, NodeId, NodeOp};
 use loopwright_lower::KernelParam;
 use loopwright_ops::DType;

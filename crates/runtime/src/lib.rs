@@ -49,8 +49,8 @@
 //! and everything behind it is dropped. What depends on it on other streams fails with the same reason;
 //! all else goes on, and a new stream of the same device works.
 //!
-//! **Schedulers.** A plain device does one thing at a time ([`PlainDevice`]); every kernel backend is one
-//! through [`HostDevice`]. The runtime runs its work inline ([`Scheduler::Sync`]) or gives every stream a
+//! **Schedulers.** A plain device does one thing at a time ([`PlainDevice`]); every backend that works in
+//! host memory is one through [`HostDevice`], others bring their own. The runtime runs its work inline ([`Scheduler::Sync`]) or gives every stream a
 //! worker ([`Scheduler::Threads`]).
 
 #![expect(
@@ -69,7 +69,6 @@ mod ledger;
 mod memory;
 mod modes;
 mod node;
-mod plain;
 mod plan;
 mod routine;
 mod stream;
@@ -84,15 +83,16 @@ pub use device::{AUTO, Choice, Device, PlatformInfo, Runtime, RuntimeOptions};
 pub use error::{Mismatch, RuntimeError};
 pub use host::HostDevice;
 pub use layout::MERGE;
-pub use loopwright_threads::Event;
-pub use memory::{ALIGNMENT, Loc, PoolId, Usage};
-pub use modes::{Mode, Modes, NodeMode, Provenance};
-pub use plain::{
-    Call, DeviceError, HostMemory, Launch, Limits, MemoryAccess, Placeholder, PlainDevice, Slab,
+pub use loopwright_backend::{
+    ALIGNMENT, Call, DeviceError, HostMemory, Launch, Limits, MemoryAccess, Placeholder,
+    PlainDevice, Scheduler, Slab,
 };
+pub use loopwright_threads::Event;
+pub use memory::{Loc, PoolId, Usage};
+pub use modes::{Mode, Modes, NodeMode, Provenance};
 pub use plan::{Plan, Planned, PlannedRole};
 pub use routine::Routine;
-pub use stream::{Scheduler, Stream};
+pub use stream::Stream;
 pub use trace::{Span, SpanKind, Trace};
 pub use transfer::{Download, Merge};
 pub use verify::{Run, Verify};

@@ -2,13 +2,10 @@
 
 use crate::device::DeviceShared;
 use crate::error::RuntimeError;
-use crate::plain::Slab;
 use crate::stream::Shared;
+use loopwright_backend::{ALIGNMENT, Slab};
 use std::fmt;
 use std::sync::Arc;
-
-/// Every array starts at a multiple of this many bytes: a cache line, and the widest vector there is.
-pub const ALIGNMENT: usize = 64;
 
 /// A pool of a device, by its number; devices count their pools from 0 in the order they are made.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

@@ -263,6 +263,7 @@ fn reschedule(stores: &Graph, plan: &mut Schedule, wish: &Wish) -> Result<bool, 
                 node,
                 loops: loops.iter().map(|dim| LoopSpec::over(*dim)).collect(),
                 share: None,
+                delegate: None,
             };
             plan.steps.insert(reader.unwrap_or(plan.steps.len()), step);
             Ok(true)

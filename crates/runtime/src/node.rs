@@ -3,7 +3,7 @@
 use crate::error::describe;
 use crate::ledger::{Entry, Use};
 use crate::memory::{Loc, Pool};
-use crate::plain::Slab;
+use loopwright_backend::Slab;
 use loopwright_ops::DType;
 use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};

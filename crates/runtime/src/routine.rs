@@ -7,10 +7,11 @@ use crate::layout::Layout;
 use crate::ledger::{Entry, Use};
 use crate::memory::Pool;
 use crate::node::{ArrayInfo, Node};
-use crate::plain::{Call, DeviceError, Launch};
 use crate::task::{Owned, Statics, Submission, Work};
 use crate::trace::SpanKind;
-use loopwright_backend::{LOG_RECORDS, LogRecord, log_header, log_words};
+use loopwright_backend::{
+    Call, DeviceError, LOG_RECORDS, Launch, LogRecord, log_header, log_words,
+};
 use loopwright_ops::DType;
 use std::fmt;
 use std::ops::{Deref, Range};

@@ -8,31 +8,12 @@ use crate::node::Node;
 use crate::routine::RoutineShared;
 use crate::task::{Owned, Submission, Waiting, carry_out};
 use crate::trace::{SpanKind, Trace, host_track};
+use loopwright_backend::Scheduler;
 use loopwright_threads::{Event, InlineQueue, ShortLock, TaskQueue, ThreadsError};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-
-/// How work of a plain device is run.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Scheduler {
-    /// By the thread that schedules it, before it goes on.
-    Sync,
-    /// By a worker that every stream has.
-    #[default]
-    Threads,
-}
-
-impl Scheduler {
-    /// Its name in settings.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Scheduler::Sync => "sync",
-            Scheduler::Threads => "threads",
-        }
-    }
-}
 
 /// What all devices and streams of a runtime share.
 pub(crate) struct Shared {
@@ -92,7 +73,7 @@ impl Stream {
         let limit = device.options.queue;
         // Room for the last task's waits, too, whatever the limit.
         let capacity = limit.saturating_add(MANY_WAITS + 1);
-        let (now, queue, inline) = match device.options.scheduler {
+        let (now, queue, inline) = match device.scheduler() {
             Scheduler::Sync => {
                 let queue = InlineQueue::new(Arc::clone(&name));
                 (queue.record(), None, Some(Mutex::new(queue)))

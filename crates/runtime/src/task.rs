@@ -3,10 +3,10 @@
 use crate::error::RuntimeError;
 use crate::ledger::{Entry, Use, Wait, Waits};
 use crate::node::Node;
-use crate::plain::DeviceError;
 use crate::routine::{RoutineRef, RoutineShared};
 use crate::trace::{SpanKind, Trace};
 use crate::transfer::DownloadSlot;
+use loopwright_backend::DeviceError;
 use loopwright_graph::Array;
 use loopwright_threads::Task;
 use smallvec::SmallVec;

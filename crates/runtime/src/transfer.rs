@@ -5,11 +5,10 @@ use crate::error::{RuntimeError, describe};
 use crate::ledger::{Entry, Use};
 use crate::memory::Pool;
 use crate::node::{ArrayInfo, Node};
-use crate::plain::DeviceError;
 use crate::stream::Stream;
 use crate::task::{Owned, Submission, Work};
 use crate::trace::{SpanKind, Trace, host_track};
-use loopwright_backend::Element;
+use loopwright_backend::{DeviceError, Element};
 use loopwright_graph::Array;
 use loopwright_threads::Event;
 use smallvec::SmallVec;
@@ -368,11 +367,11 @@ impl Stream {
         let memory = match known {
             Some(known) if known.bytes >= of.bytes => known,
             _ => {
-                if of.bytes > device.options.pool_cap {
+                if of.bytes > device.pool_cap {
                     return Err(RuntimeError::OverCap {
                         node: of.name.to_string(),
                         bytes: of.bytes as u128,
-                        cap: device.options.pool_cap,
+                        cap: device.pool_cap,
                     });
                 }
                 let pool = Pool::new(device, of.bytes, "a merge buffer")?;

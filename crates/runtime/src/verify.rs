@@ -2,9 +2,8 @@
 
 use crate::layout::{ArgumentLayout, Layout};
 use crate::node::Node;
-use crate::plain::{DeviceError, Slab};
 use crate::routine::RoutineShared;
-use loopwright_backend::{CompileOptions, KernelBackend, Program};
+use loopwright_backend::{Backend, CompileOptions, DeviceError, Program, Slab};
 use loopwright_graph::Binding;
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +23,7 @@ pub struct Run<'a> {
     /// The program.
     pub program: &'a Arc<Program>,
     /// The backend that compiled it.
-    pub backend: &'a Arc<dyn KernelBackend>,
+    pub backend: &'a Backend,
     /// How it was compiled.
     pub options: &'a CompileOptions,
     /// Its sizes, and the values of its static symbols in this run.

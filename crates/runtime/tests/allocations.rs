@@ -45,7 +45,7 @@ fn program(text: &str) -> Graph {
 fn allocates_nothing(scheduler: Scheduler) {
     let _turn = TURN.lock();
     let runtime = Runtime::new(RuntimeOptions {
-        scheduler,
+        scheduler: Some(scheduler),
         devices: NonZero::new(2).expect("not zero"),
         compile: CompileOptions::default(),
         ..RuntimeOptions::default()

@@ -88,7 +88,7 @@ fn train(
 ) -> Vec<u8> {
     let (backend, scheduler) = place;
     let runtime = Runtime::new(RuntimeOptions {
-        scheduler,
+        scheduler: Some(scheduler),
         devices: NonZero::new(devices).expect("not zero"),
         compile: CompileOptions {
             strict: true,

@@ -75,7 +75,7 @@ fn program(text: &str) -> Graph {
 
 fn runtime(scheduler: Scheduler) -> Runtime {
     Runtime::new(RuntimeOptions {
-        scheduler,
+        scheduler: Some(scheduler),
         compile: CompileOptions {
             strict: true,
             cache: None,

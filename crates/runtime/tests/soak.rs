@@ -5,9 +5,9 @@
 //! Elements of an array are all equal, so that a model of one number follows each array. What was scheduled
 //! without an error either ran, or its stream is poisoned and gives no values any more.
 
-use loopwright_backend::{BackendError, CompileOptions, KernelBackend, backends};
+use loopwright_backend::{Backend, BackendError, CompileOptions, backends};
 use loopwright_graph::{Graph, parse};
-use loopwright_runtime::faults::{FaultyBackend, FaultyDevice, Operation};
+use loopwright_runtime::faults::{FaultyDevice, Operation};
 use loopwright_runtime::{
     Code, CodeOptions, Context, Device, DeviceError, HostDevice, LinkOptions, Merge, PlainDevice,
     Routine, Runtime, RuntimeError, RuntimeOptions, Scheduler,
@@ -237,7 +237,7 @@ impl Soak {
     }
 }
 
-fn backend(name: &str) -> Arc<dyn KernelBackend> {
+fn backend(name: &str) -> Backend {
     let found = backends()
         .into_iter()
         .find(|backend| backend.name() == name);
@@ -248,14 +248,14 @@ fn soak(name: &'static str, scheduler: Scheduler, seed: u64) {
     let cache = tempfile::tempdir().expect("a temporary directory");
     let chaos = Arc::new(Chaos::default());
     let compiling = Arc::clone(&chaos);
-    let faulty: Arc<dyn KernelBackend> = Arc::new(FaultyBackend::new(backend(name), move |_| {
+    let faulty = backend(name).refusing(move |_| {
         compiling.strikes(3).then(|| BackendError::Run {
             kernel: "gone".to_owned(),
             reason: "no compiler today".to_owned(),
         })
-    }));
+    });
     let options = RuntimeOptions {
-        scheduler,
+        scheduler: Some(scheduler),
         devices: NonZero::new(2).expect("not zero"),
         queue: NonZero::new(16).expect("not zero"),
         compile: CompileOptions {

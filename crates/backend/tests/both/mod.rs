@@ -1,8 +1,8 @@
 //! What the tests share: programs from text, and the two backends that every build has.
 
-use loopwright_backend::{Bound, CompileOptions, Compiler, KernelBackend, Program};
+use loopwright_backend::{Backend, Bound, CompileOptions, Compiler, Program};
 use loopwright_cc::CcBackend;
-use loopwright_graph::{Array, Graph, NodeOp, parse};
+use loopwright_graph::{Array, Graph, parse};
 use loopwright_interp::Interp;
 use loopwright_text::Source;
 use std::sync::Arc;
@@ -17,7 +17,10 @@ pub fn graph(text: &str) -> Graph {
 
 /// A compiler for the interpreter, and one for C.
 pub fn compilers() -> [Compiler; 2] {
-    let backends: [Arc<dyn KernelBackend>; 2] = [Arc::new(Interp), Arc::new(CcBackend::from_env())];
+    let backends: [Backend; 2] = [
+        Backend::kernel_backend(Interp),
+        Backend::kernel_backend(CcBackend::from_env()),
+    ];
     backends.map(|backend| {
         let options = CompileOptions {
             strict: true,
@@ -27,16 +30,12 @@ pub fn compilers() -> [Compiler; 2] {
     })
 }
 
-/// The program with sizes and, for each input, small whole numbers that differ from place to place.
+/// The program with sizes and, for each input and state, small whole numbers that differ from place to place.
 pub fn bound(program: &Arc<Program>, sizes: &[(&str, i64)]) -> Bound<'static> {
     let mut bound = program.bind(sizes).expect("the sizes fit");
     let graph = program.graph();
     for node in graph.parameters() {
         let parts = graph.node(node);
-        assert!(
-            matches!(parts.op, NodeOp::Input),
-            "the tests have no states"
-        );
         let shape: Vec<usize> = bound
             .binding()
             .shape(graph, node)

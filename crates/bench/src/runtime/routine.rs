@@ -53,7 +53,7 @@ fn program(work: &str, text: &str) -> Result<Graph, BenchError> {
 
 fn device(work: &str, name: &str, scheduler: Scheduler) -> Result<Device, BenchError> {
     let runtime = Runtime::new(RuntimeOptions {
-        scheduler,
+        scheduler: Some(scheduler),
         ..RuntimeOptions::default()
     });
     let name = if name.is_empty() { "auto" } else { name };

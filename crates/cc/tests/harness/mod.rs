@@ -1,7 +1,7 @@
 //! What the tests of this crate share.
 #![allow(dead_code)]
 
-use loopwright_backend::{CompileOptions, Executable, KernelBackend};
+use loopwright_backend::{CompileOptions, Describe, Executable, KernelBackend};
 use loopwright_cc::CcBackend;
 use loopwright_kernel::{Function, Module};
 use loopwright_ops::{DType, Scalar};

@@ -5,7 +5,8 @@ use crate::failure::Failure;
 use crate::table::Table;
 use crate::terminal::Terminal;
 use crate::units;
-use loopwright::cc::{CacheEntry, cache_entries, clear_cache};
+use loopwright::backend::BackendError;
+use loopwright_cache::{CacheEntry, clear, entries};
 use loopwright_config::Settings;
 use serde_json::json;
 use std::process::ExitCode;
@@ -23,7 +24,7 @@ pub(crate) fn cache(
     let shown = directory.display().to_string();
     match &options.action {
         CacheAction::List(options) => {
-            let entries = cache_entries(directory)?;
+            let entries = entries(directory).map_err(BackendError::from)?;
             if options.json {
                 let entries: Vec<_> = entries.iter().map(entry_json).collect();
                 terminal.json(&json!({ "directory": shown, "entries": entries }))?;
@@ -32,7 +33,7 @@ pub(crate) fn cache(
             }
         }
         CacheAction::Clear(options) => {
-            let cleared = clear_cache(directory)?;
+            let cleared = clear(directory).map_err(BackendError::from)?;
             if options.json {
                 terminal.json(&json!({
                     "directory": shown,
@@ -54,8 +55,8 @@ pub(crate) fn cache(
 fn entry_json(entry: &CacheEntry) -> serde_json::Value {
     let created = entry.created.duration_since(UNIX_EPOCH).unwrap_or_default();
     json!({
-        "backend": "cc",
-        "key": entry.key,
+        "backend": entry.backend,
+        "key": entry.key.as_str(),
         "kernels": entry.kernels,
         "bytes": entry.bytes,
         "created": created.as_secs(),
@@ -69,10 +70,12 @@ fn list(directory: &str, entries: &[CacheEntry], terminal: &mut Terminal) -> Res
     let mut table = Table::right(&[2, 3]);
     table.row(["backend", "key", "size", "made"]);
     for entry in entries {
-        let key: String = entry.key.chars().take(16).collect();
+        // Enough to tell them apart.
+        let key: String = entry.key.as_str().chars().take(16).collect();
         let size = units::bytes(entry.bytes.into());
         let age = SystemTime::now().duration_since(entry.created);
-        table.row(["cc", &key, &size, &ago(age.unwrap_or_default())]);
+        let age = ago(age.unwrap_or_default());
+        table.row([&entry.backend, &key, &size, &age]);
     }
     for line in table.lines(0) {
         terminal.line(line)?;

@@ -1,16 +1,18 @@
-//! `check`: the conformance suite, then random programs against the interpreter.
+//! `check`: the conformance suite, then random programs.
 
 use crate::arguments::CheckOptions;
 use crate::device::choose;
 use crate::failure::Failure;
+use crate::runtime::scheduler;
+use crate::table::Table;
 use crate::terminal::{Terminal, stderr_paints};
 use crate::units;
 use indicatif::{ProgressBar, ProgressStyle};
-use loopwright::backend::KernelBackend;
+use loopwright::backend::Backend;
 use loopwright::cc::{self, CcBackend};
 use loopwright_config::Settings;
 use loopwright_conformance::suite::{Progress, Step};
-use loopwright_conformance::{Report, check as check_backend};
+use loopwright_conformance::{Counts, Group, Outcome, Report, Row, check as check_backend};
 use serde_json::json;
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
@@ -31,15 +33,22 @@ pub(crate) fn check(
     }
     let (bar, progress) = progress(options.seconds);
     let clock = Instant::now();
+    let all = loopwright_conformance::CheckOptions::default();
     let report = check_backend(
         device.backend().clone(),
         &loopwright_conformance::CheckOptions {
+            groups: match options.only.is_empty() {
+                true => all.groups.clone(),
+                false => options.only.clone(),
+            },
+            schedulers: scheduler(settings)
+                .map_or_else(|| all.schedulers.clone(), |scheduler| vec![scheduler]),
             seconds: options.seconds,
             seed: options.seed,
             failure_dir: options.failures.clone(),
             progress: Some(progress),
             fuzz_backend: quick(device.backend().name()),
-            ..loopwright_conformance::CheckOptions::default()
+            ..all
         },
     );
     bar.finish_and_clear();
@@ -47,6 +56,7 @@ pub(crate) fn check(
     if options.json {
         terminal.json(&document(&report, options.seed, seconds))?;
     } else {
+        tables(&report, options.table, terminal)?;
         conclude(&report, options.seed, seconds, terminal)?;
     }
     // The output may be gone; the result is still the exit code.
@@ -59,7 +69,7 @@ pub(crate) fn check(
 
 /// The same backend set to compile faster, for most of the random programs: optimisation takes most
 /// of a C compiler's time, and it is the kernels that are checked, not the compiler.
-fn quick(name: &str) -> Option<Arc<dyn KernelBackend>> {
+fn quick(name: &str) -> Option<Backend> {
     if name != cc::NAME {
         return None;
     }
@@ -67,7 +77,7 @@ fn quick(name: &str) -> Option<Arc<dyn KernelBackend>> {
         optimisation: "0".to_owned(),
         ..cc::Settings::from_env()
     };
-    Some(Arc::new(CcBackend::new(settings)))
+    Some(Backend::kernel_backend(CcBackend::new(settings)))
 }
 
 /// A bar on stderr, which stays silent where that is no terminal, and what moves it.
@@ -104,6 +114,62 @@ fn progress(seconds: u64) -> (ProgressBar, Progress) {
     (bar, progress)
 }
 
+/// A line for each group, and the tables of those where something fails.
+fn tables(report: &Report, all: bool, terminal: &mut Terminal) -> Result<(), Failure> {
+    let mut groups = Table::right(&[1, 3, 5, 7]);
+    for group in Group::ALL {
+        let counts = report.counts(group);
+        if counts == Counts::default() {
+            continue;
+        }
+        let cell = |count: u64| match count {
+            0 => String::new(),
+            count => count.to_string(),
+        };
+        let word = |count: u64, word: &'static str| if count == 0 { "" } else { word };
+        let Counts {
+            passed,
+            failed,
+            blocked,
+            skipped,
+        } = counts;
+        groups.row([
+            group.name(),
+            &passed.to_string(),
+            "passed",
+            &cell(failed),
+            word(failed, "FAILED"),
+            &cell(blocked),
+            word(blocked, "blocked"),
+            &cell(skipped),
+            word(skipped, "not applicable"),
+        ]);
+    }
+    for line in groups.lines(2) {
+        terminal.line(line)?;
+    }
+    for table in report.tables() {
+        let Counts {
+            failed, blocked, ..
+        } = report.counts(table.group);
+        if all || failed + blocked > 0 {
+            terminal.line("")?;
+            terminal.text(&table.to_string())?;
+        }
+    }
+    if all || report.failed > 0 {
+        terminal.line("\n. passed, F failed, b blocked by a row that fails, - not applicable\n")?;
+    }
+    if all {
+        for row in &report.rows {
+            if let Outcome::NotApplicable { why } = &row.outcome {
+                terminal.line(format!("- {} {}: {why}", row.group, row.name()))?;
+            }
+        }
+    }
+    Ok(())
+}
+
 fn conclude(
     report: &Report,
     seed: u64,
@@ -129,13 +195,33 @@ fn conclude(
         0 => style.good("no difference"),
         _ => style.error("failed"),
     };
+    let blocked = match report.blocked {
+        0 => String::new(),
+        blocked => format!(", {blocked} blocked"),
+    };
     terminal.line(format!(
-        "{verdict}: {} passed, {} failed, {} skipped; {} from seed {seed}; {seconds:.1} s",
+        "{verdict}: {} passed, {} failed{blocked}, {} skipped; {} from seed {seed}; {seconds:.1} s",
         units::count(report.passed as usize, "test"),
         report.failed,
         report.skipped,
         units::count(report.programs as usize, "random program"),
     ))
+}
+
+/// A row that did not pass.
+fn entry(row: &Row) -> Option<serde_json::Value> {
+    let mut entry = json!({
+        "group": row.group.name(),
+        "name": row.name(),
+        "outcome": row.outcome.name(),
+    });
+    match &row.outcome {
+        Outcome::Passed => return None,
+        Outcome::Failed { message, .. } => entry["message"] = json!(message),
+        Outcome::Blocked { by } => entry["by"] = json!(by),
+        Outcome::NotApplicable { why } => entry["why"] = json!(why),
+    }
+    Some(entry)
 }
 
 fn document(report: &Report, seed: u64, seconds: f64) -> serde_json::Value {
@@ -150,13 +236,32 @@ fn document(report: &Report, seed: u64, seconds: f64) -> serde_json::Value {
             entry
         })
         .collect();
+    let groups = Group::ALL.into_iter().map(|group| {
+        let Counts {
+            passed,
+            failed,
+            blocked,
+            skipped,
+        } = report.counts(group);
+        json!({
+            "group": group.name(),
+            "passed": passed,
+            "failed": failed,
+            "blocked": blocked,
+            "skipped": skipped,
+        })
+    });
     json!({
         "device": report.device,
         "passed": report.passed,
         "failed": report.failed,
+        "blocked": report.blocked,
         "skipped": report.skipped,
         "programs": report.programs,
+        "programs_skipped": report.programs_skipped,
         "failures": failures,
+        "groups": groups.collect::<Vec<_>>(),
+        "rows": report.rows.iter().filter_map(entry).collect::<Vec<_>>(),
         "seed": seed,
         "seconds": seconds,
     })

@@ -5,14 +5,12 @@ use crate::failure::Failure;
 use crate::runtime::runtime;
 use crate::terminal::Terminal;
 use crate::units;
-use loopwright::backend::{Target, Unavailable, backends};
+use loopwright::backend::{Capabilities, Hardware, Level, Scheduler, Target, Unavailable};
+use loopwright::ops::DType;
 use loopwright::runtime::{AUTO, Limits};
 use loopwright_config::Settings;
 use serde_json::{Value, json};
 use std::process::ExitCode;
-
-/// All backends so far run on host memory.
-const KIND: &str = "cpu";
 
 /// A device.
 struct Found {
@@ -25,6 +23,10 @@ struct Found {
     /// How many streams make good use of it, or are wished for.
     streams: usize,
     target: Target,
+    hardware: Hardware,
+    level: Level,
+    capabilities: Capabilities,
+    scheduler: Scheduler,
     /// Whether `auto` takes it.
     auto: bool,
 }
@@ -36,16 +38,15 @@ pub(crate) fn devices(
 ) -> Result<ExitCode, Failure> {
     let found = found(settings);
     if options.json {
-        let devices: Vec<Value> = found
-            .iter()
-            .map(|device| document(device, settings))
-            .collect();
+        let devices: Vec<Value> = found.iter().map(document).collect();
         terminal.json(&json!({ "devices": devices }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let width = found.iter().map(|device| device.name.len()).max();
+    let names = found.iter().map(|device| device.name.len());
+    let kinds = found.iter().map(|device| device.hardware.name().len());
+    let widths = (names.max().unwrap_or(0), kinds.max().unwrap_or(0));
     for device in &found {
-        print(device, width.unwrap_or(0), settings, terminal)?;
+        print(device, widths, terminal)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -53,11 +54,9 @@ pub(crate) fn devices(
 fn found(settings: &Settings) -> Vec<Found> {
     let runtime = runtime(settings);
     let auto = runtime.device(AUTO).ok();
-    let backends = backends();
     let mut found = Vec::new();
     for platform in runtime.platforms() {
-        let backend = backends.iter().find(|known| known.name() == platform.name);
-        let target = backend.map_or(Target::SCALAR, |backend| backend.target());
+        let backend = &platform.backend;
         for ordinal in 0..platform.devices {
             let own = format!("{}:{ordinal}", platform.name);
             let streams = settings.streams().map(std::num::NonZero::get);
@@ -72,20 +71,32 @@ fn found(settings: &Settings) -> Vec<Found> {
                 unavailable: platform.unavailable.clone(),
                 streams: streams.unwrap_or(platform.limits.streams.max(1)),
                 limits: platform.limits.clone(),
-                target,
+                target: backend.target(),
+                hardware: backend.hardware(),
+                level: backend.level(),
+                capabilities: backend.capabilities(),
+                scheduler: platform.scheduler,
             });
         }
     }
     found
 }
 
-fn document(device: &Found, settings: &Settings) -> Value {
-    let Found { limits, target, .. } = device;
+fn document(device: &Found) -> Value {
+    let Found {
+        limits,
+        target,
+        capabilities,
+        ..
+    } = device;
+    // No limit is no number.
+    let limit = |most: u64| (most != u64::MAX).then_some(most);
     let mut document = json!({
         "name": device.name,
         "backend": device.backend,
         "ordinal": device.ordinal,
-        "kind": KIND,
+        "kind": device.hardware.name(),
+        "level": device.level.name(),
         "description": limits.description,
         "available": device.unavailable.is_none(),
         "auto": device.auto,
@@ -93,11 +104,25 @@ fn document(device: &Found, settings: &Settings) -> Value {
         "host_memory": limits.host_memory,
         "threads": limits.threads,
         "streams": device.streams,
-        "scheduler": settings.scheduler().name(),
+        "scheduler": device.scheduler.name(),
         "vector_bytes": target.vector_bytes,
         "vector_registers": target.vector_registers,
         "l1_bytes": target.l1_bytes,
         "l2_bytes": target.l2_bytes,
+        "capabilities": {
+            "computes": capabilities.computes,
+            "dtypes": names(&capabilities.dtypes),
+            "missing_ops": names(&capabilities.missing_ops),
+            "vector_lanes": limit(u64::from(capabilities.vector_lanes))
+                .filter(|lanes| *lanes != u64::from(u32::MAX)),
+            "local_memory_bytes": limit(capabilities.local_memory),
+            "private_memory_bytes": capabilities.private_memory,
+            "atomics": capabilities.atomics,
+            "barriers": capabilities.barriers,
+            "matrix_tiles": capabilities.matrix_tiles,
+            "max_buffer_bytes": capabilities.max_buffer,
+            "max_params": capabilities.max_params,
+        },
     });
     if let Some(why) = &device.unavailable {
         document["reason"] = json!(why.reason);
@@ -107,21 +132,26 @@ fn document(device: &Found, settings: &Settings) -> Value {
     document
 }
 
+/// Names of ops or dtypes.
+fn names(all: &[impl ToString]) -> Vec<String> {
+    all.iter().map(ToString::to_string).collect()
+}
+
 fn print(
     device: &Found,
-    width: usize,
-    settings: &Settings,
+    (width, kinds): (usize, usize),
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let style = terminal.style;
     let Found { limits, target, .. } = device;
+    let kind = format!("{:kinds$}", device.hardware.name());
     let name = style.strong(&format!("{:width$}", device.name));
     if let Some(why) = &device.unavailable {
         let state = match why.broken {
             true => style.error("broken"),
             false => style.warning("not available"),
         };
-        terminal.line(format!("{name}  {KIND}  {state}: {}", why.reason))?;
+        terminal.line(format!("{name}  {kind}  {state}: {}", why.reason))?;
         return terminal.line(format!("{:width$}  {}", "", style.faint(&why.help)));
     }
     let vectors = match target.vector_bytes {
@@ -133,7 +163,7 @@ fn print(
         false => String::new(),
     };
     terminal.line(format!(
-        "{name}  {KIND}  {}  {}, {vectors}, caches {} and {}{chosen}",
+        "{name}  {kind}  {}  {}, {vectors}, caches {} and {}{chosen}",
         style.good("available"),
         units::count(limits.threads, "thread"),
         units::bytes(target.l1_bytes.into()),
@@ -143,11 +173,29 @@ fn print(
         Some(bytes) => format!("{} of memory", units::bytes(bytes.into())),
         None => "memory not known".to_owned(),
     };
+    let lacks = lacks(&device.capabilities);
     let more = format!(
-        "{}; {memory}, {} suggested, scheduler `{}`",
+        "{}; {} backend, {memory}, {} suggested, scheduler `{}`{lacks}",
         limits.description,
+        device.level,
         units::count(device.streams, "stream"),
-        settings.scheduler().name()
+        device.scheduler.name()
     );
     terminal.line(format!("{:width$}  {}", "", style.faint(&more)))
+}
+
+/// What a backend cannot do, in words; nothing where it can do what programs ask for.
+fn lacks(capabilities: &Capabilities) -> String {
+    if !capabilities.computes {
+        return "; computes nothing".to_owned();
+    }
+    let dtypes = DType::ALL.into_iter();
+    let missing = dtypes.filter(|dtype| !capabilities.dtypes.contains(dtype));
+    let dtypes: Vec<String> = missing.map(|dtype| dtype.to_string()).collect();
+    let ops = capabilities.missing_ops.iter().map(ToString::to_string);
+    let lacks: Vec<String> = dtypes.into_iter().chain(ops).collect();
+    match lacks.is_empty() {
+        true => String::new(),
+        false => format!("; without {}", lacks.join(", ")),
+    }
 }

@@ -5,8 +5,9 @@ use crate::failure::Failure;
 use crate::memory::available;
 use crate::terminal::Terminal;
 use crate::units;
-use loopwright::backend::backends;
-use loopwright::cc::{CcBackend, cache_entries};
+use loopwright::backend::{Describe, backends};
+use loopwright::cc::CcBackend;
+use loopwright::gccjit::GccJit;
 use loopwright_config::Settings;
 use serde_json::json;
 use std::path::Path;
@@ -28,12 +29,19 @@ pub(crate) fn doctor(
     settings: &Settings,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, Failure> {
-    let findings = [compiler(), cache(settings.cache_dir()), python(), memory()];
-    let devices: Vec<(&'static str, Option<String>)> = backends()
+    let findings = [
+        compiler(),
+        libgccjit(),
+        cache(settings.cache_dir()),
+        python(),
+        memory(),
+    ];
+    let devices: Vec<(String, Option<String>)> = backends()
         .iter()
+        .filter(|backend| backend.capabilities().computes)
         .map(|backend| {
             (
-                backend.name(),
+                backend.name().to_owned(),
                 backend.availability().err().map(|why| why.reason),
             )
         })
@@ -91,7 +99,7 @@ pub(crate) fn doctor(
     let usable: Vec<&str> = devices
         .iter()
         .filter(|(_, missing)| missing.is_none())
-        .map(|(name, _)| *name)
+        .map(|(name, _)| name.as_str())
         .collect();
     terminal.line(format!("programs can run on: {}", usable.join(", ")))?;
     Ok(ExitCode::SUCCESS)
@@ -109,6 +117,19 @@ fn compiler() -> Finding {
     Finding {
         name: "C compiler",
         gives: "the device `cc`: programs compiled for this processor",
+        found,
+        help,
+    }
+}
+
+fn libgccjit() -> Finding {
+    let (found, help) = match GccJit::from_env().availability() {
+        Ok(()) => ("it is there and works".to_owned(), None),
+        Err(why) => (why.reason, Some(why.help)),
+    };
+    Finding {
+        name: "libgccjit",
+        gives: "the device `gccjit`: programs compiled for this processor, without C text",
         found,
         help,
     }
@@ -158,7 +179,7 @@ fn cache_state(directory: &Path) -> (String, Option<String>) {
             Some(format!("chmod go-w {shown}")),
         );
     }
-    match cache_entries(directory) {
+    match loopwright_cache::entries(directory) {
         Ok(entries) => {
             let bytes: u128 = entries.iter().map(|entry| u128::from(entry.bytes)).sum();
             let count = units::count(entries.len(), "compiled kernel");

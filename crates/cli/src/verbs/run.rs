@@ -244,6 +244,11 @@ impl Run<'_> {
             "device",
             opened.device.why()
         ))?;
+        if !opened.device.backend().capabilities().computes {
+            let warning =
+                style.warning("computes nothing: results are what stood in memory before");
+            terminal.line(format!("  {:9}  {warning}", ""))?;
+        }
         let sizes: Vec<String> = opened
             .graph
             .integers()

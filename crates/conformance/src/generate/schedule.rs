@@ -62,6 +62,7 @@ pub fn plain_schedule(graph: &Graph) -> Schedule {
             .map(LoopSpec::over)
             .collect(),
         share: Some(0),
+        delegate: None,
     });
     Schedule {
         steps: steps.collect(),
@@ -89,7 +90,12 @@ impl Draft<'_> {
             } else {
                 None
             };
-            steps.push(NodeSchedule { node, loops, share });
+            steps.push(NodeSchedule {
+                node,
+                loops,
+                share,
+                delegate: None,
+            });
         }
         Schedule { steps }
     }

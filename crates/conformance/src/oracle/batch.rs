@@ -1,10 +1,12 @@
 //! Many programs, one compilation.
 
 use super::memory::{Memory, Slot};
-use super::{Blame, KERNEL, Mismatch, Oracle, Prepared};
-use loopwright_backend::{Argument, BackendError, Executable};
+use super::{Blame, KERNEL, Mismatch, Oracle, Prepared, panic_message};
+use loopwright_backend::{Argument, BackendError, CompileUnit, Executable};
 use loopwright_graph::{Array, NodeId};
 use loopwright_kernel::Module;
+use std::borrow::Borrow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 impl Oracle {
@@ -13,13 +15,16 @@ impl Oracle {
     ///
     /// A call of a C compiler costs as much as compiling dozens of small kernels, so that a batch
     /// makes fuzzing several times faster.
-    pub fn check_batch(&self, cases: &[Prepared]) -> Vec<Result<(), Mismatch>> {
-        let runs = self.compile_batch(cases).into_iter().zip(cases);
+    ///
+    /// Where the backend does not compute, it is seen to that it leaves memory as it is.
+    pub fn check_batch<P: Borrow<Prepared>>(&self, cases: &[P]) -> Vec<Result<(), Mismatch>> {
+        let cases: Vec<&Prepared> = cases.iter().map(Borrow::borrow).collect();
+        let runs = self.compile_batch(&cases).into_iter().zip(&cases);
         runs.map(|(compiled, case)| compiled?.check(case)).collect()
     }
 
     /// Compiles cases together.
-    pub(crate) fn compile_batch(&self, cases: &[Prepared]) -> Vec<Result<Compiled, Mismatch>> {
+    pub(crate) fn compile_batch(&self, cases: &[&Prepared]) -> Vec<Result<Compiled, Mismatch>> {
         let mut results: Vec<Option<Result<Compiled, Mismatch>>> = vec![None; cases.len()];
         for strict in [true, false] {
             let chosen = |at: &usize| cases[*at].case.arithmetic.is_strict() == strict;
@@ -35,28 +40,44 @@ impl Oracle {
     /// Compiles cases that have the same options.
     fn compile_alike(
         &self,
-        cases: &[Prepared],
+        cases: &[&Prepared],
         chosen: &[usize],
         results: &mut [Option<Result<Compiled, Mismatch>>],
     ) {
         let Some(first) = chosen.first() else {
             return;
         };
-        let parts = chosen.iter().map(|at| &cases[*at].module);
-        match self
-            .backend
-            .compile(&merged(parts), &cases[*first].options())
-        {
-            Ok(executable) => {
-                for (place, at) in chosen.iter().enumerate() {
+        let kernels: Vec<(String, Module)> = chosen
+            .iter()
+            .enumerate()
+            .map(|(place, at)| named(&cases[*at].module, kernel_name(place)))
+            .collect();
+        let units = chosen.iter().zip(&kernels);
+        let units: Vec<CompileUnit<'_>> = units
+            .map(|(at, (kernel, module))| CompileUnit {
+                kernel,
+                module,
+                params: &cases[*at].lowered.params,
+                graph: &cases[*at].graph,
+                schedule: &cases[*at].schedule,
+                tree: &cases[*at].lowered.tree,
+            })
+            .collect();
+        let options = cases[*first].options();
+        let compiled = going_on(|| self.backend.compile(&units, &options));
+        match compiled {
+            Ok(executables) => {
+                let compiled = executables.into_iter().zip(&kernels);
+                for (at, (executable, (kernel, _))) in chosen.iter().zip(compiled) {
                     results[*at] = Some(Ok(Compiled {
-                        executable: executable.clone(),
-                        kernel: kernel_name(place),
+                        executable,
+                        kernel: kernel.clone(),
+                        computes: self.computes,
                     }));
                 }
             }
-            Err(error) => match chosen {
-                [only] => results[*only] = Some(Err(backend_error(&error))),
+            Err(mismatch) => match chosen {
+                [only] => results[*only] = Some(Err(mismatch)),
                 // One of them is guilty; halves find it in few compilations.
                 _ => {
                     let (left, right) = chosen.split_at(chosen.len() / 2);
@@ -73,6 +94,7 @@ impl Oracle {
 pub(crate) struct Compiled {
     executable: Arc<dyn Executable>,
     kernel: String,
+    computes: bool,
 }
 
 impl Compiled {
@@ -80,17 +102,21 @@ impl Compiled {
     fn check(&self, case: &Prepared) -> Result<(), Mismatch> {
         let mut memory = case.memory();
         self.run(&mut memory)?;
+        if !self.computes {
+            return Ok(());
+        }
         let compared = case.compare_backend(&memory);
         compared.map_err(|fault| fault.blamed_on(Blame::Backend))
     }
 
-    /// Runs with other sizes and inputs than the case's own; gives the bytes of the first output.
+    /// Runs with other sizes and inputs than the case's own; gives the bytes of the first output, or
+    /// nothing where the backend does not compute.
     pub(crate) fn run_with(
         &self,
         case: &Prepared,
         sizes: &[(&str, i64)],
         inputs: &[(NodeId, Array)],
-    ) -> Result<Vec<u8>, Mismatch> {
+    ) -> Result<Option<Vec<u8>>, Mismatch> {
         let wrong = |message: String| Mismatch::new(Blame::Backend, message);
         let binding = case
             .graph
@@ -100,12 +126,14 @@ impl Compiled {
         self.run(&mut memory)?;
         memory.check_guards().map_err(wrong)?;
         let results = case.results_in(&memory);
-        Ok(results
-            .first()
-            .map_or_else(Vec::new, |bytes| bytes.to_vec()))
+        let first = results.first();
+        Ok(self
+            .computes
+            .then(|| first.map_or_else(Vec::new, |bytes| bytes.to_vec())))
     }
 
     fn run(&self, memory: &mut Memory) -> Result<(), Mismatch> {
+        let before = (!self.computes).then(|| memory.clone());
         let mut arguments: Vec<Argument<'_>> = memory
             .slots()
             .map(|slot| match slot {
@@ -114,30 +142,38 @@ impl Compiled {
                 Slot::Scalar(scalar) => Argument::Scalar(scalar),
             })
             .collect();
-        let run = self.executable.run(&self.kernel, &mut arguments);
-        run.map_err(|error| backend_error(&error))
+        going_on(|| self.executable.run(&self.kernel, &mut arguments))?;
+        drop(arguments);
+        match before {
+            Some(before) if before != *memory => Err(Mismatch::new(
+                Blame::Backend,
+                "it does not compute, and yet memory is not as it was",
+            )),
+            _ => Ok(()),
+        }
     }
 }
 
-fn backend_error(error: &BackendError) -> Mismatch {
-    Mismatch::new(Blame::Backend, error.to_string())
+/// Whatever a backend does, even if it panics.
+fn going_on<T>(work: impl FnOnce() -> Result<T, BackendError>) -> Result<T, Mismatch> {
+    let wrong = |message: String| Mismatch::new(Blame::Backend, message);
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => result.map_err(|error| wrong(error.to_string())),
+        Err(panic) => Err(wrong(panic_message(&*panic))),
+    }
 }
 
 fn kernel_name(at: usize) -> String {
     format!("{KERNEL}_{at}")
 }
 
-/// The kernels of several modules in one, each under a name of its own.
-fn merged<'a>(modules: impl Iterator<Item = &'a Module>) -> Module {
-    let mut all = Module::default();
-    for (at, module) in modules.enumerate() {
-        assert!(
-            module.structs.is_empty() && module.functions.len() == 1,
-            "a lowered program is one kernel and has no structs"
-        );
-        let mut function = module.functions[0].clone();
-        function.name = kernel_name(at);
-        all.functions.push(function);
-    }
-    all
+/// A lowered program under another name.
+fn named(module: &Module, name: String) -> (String, Module) {
+    assert!(
+        module.structs.is_empty() && module.functions.len() == 1,
+        "a lowered program is one kernel and has no structs"
+    );
+    let mut module = module.clone();
+    module.functions[0].name.clone_from(&name);
+    (name, module)
 }

@@ -11,7 +11,7 @@ const GARBAGE: u64 = 0xa5a5_a5a5_a5a5_a5a5;
 const GUARD: usize = 2;
 
 /// An array with guards, aligned for every dtype.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 struct Buffer {
     words: Vec<u64>,
     bytes: usize,
@@ -55,6 +55,7 @@ impl Buffer {
     }
 }
 
+#[derive(Clone, PartialEq)]
 enum Held {
     Buffer(Buffer),
     Scalar(Scalar),
@@ -68,6 +69,7 @@ pub(super) enum Slot<'a> {
 }
 
 /// The arguments of a kernel, one for each of its parameters.
+#[derive(Clone, PartialEq)]
 pub(super) struct Memory {
     held: Vec<Held>,
 }

@@ -22,7 +22,7 @@ pub use compare::Element;
 
 use crate::generate::{Arithmetic, Case};
 use compare::{agree, first_difference};
-use loopwright_backend::{CompileOptions, KERNEL, KernelBackend, Program as Compiled, Stages};
+use loopwright_backend::{Backend, CompileOptions, KERNEL, Program as Compiled, Stages};
 use loopwright_graph::{Array, Binding, Graph, evaluate};
 use loopwright_kernel::interpret::{Arg, Grid, Program};
 use loopwright_kernel::passes::Pipeline;
@@ -36,7 +36,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// Instructions after which an interpreted kernel is given up, since a wrong pass can make a loop that
 /// does not end: a hundred times what the largest generated program needs.
@@ -141,10 +141,12 @@ impl From<String> for Fault {
 /// Runs programs on a backend and compares.
 #[derive(Clone)]
 pub struct Oracle {
-    backend: Arc<dyn KernelBackend>,
+    backend: Backend,
     pipeline: Pipeline,
     /// Whether text forms are written and read back.
     texts: bool,
+    /// Whether the backend computes; else only memory is looked at.
+    computes: bool,
 }
 
 /// A case that is right as far as the kernel a backend is given.
@@ -169,8 +171,9 @@ pub struct Prepared {
 
 impl Oracle {
     /// An oracle for a backend and the standard passes.
-    pub fn new(backend: Arc<dyn KernelBackend>) -> Oracle {
+    pub fn new(backend: Backend) -> Oracle {
         Oracle {
+            computes: backend.capabilities().computes,
             backend,
             pipeline: Pipeline::standard(),
             texts: true,
@@ -190,7 +193,7 @@ impl Oracle {
     }
 
     /// The backend.
-    pub fn backend(&self) -> &Arc<dyn KernelBackend> {
+    pub fn backend(&self) -> &Backend {
         &self.backend
     }
 
@@ -405,7 +408,7 @@ fn validate_compacted(module: &Module) -> Result<(), String> {
     validate(&module).map_err(|error| error.to_string())
 }
 
-fn panic_message(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic
         .downcast_ref::<String>()
         .map(String::as_str)
@@ -414,6 +417,16 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
 }
 
 impl Prepared {
+    /// The kernel that a backend is given.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// The same, for those who know what it must still compute.
+    pub(crate) fn module_mut(&mut self) -> &mut Module {
+        &mut self.module
+    }
+
     /// How to compile it.
     fn options(&self) -> CompileOptions {
         CompileOptions {

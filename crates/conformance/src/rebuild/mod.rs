@@ -499,6 +499,7 @@ impl<'a> Rebuild<'a> {
                     node,
                     loops: self.step_loops(&new, node, step),
                     share: step.share,
+                    delegate: step.delegate.clone(),
                 });
             }
         }
@@ -517,6 +518,7 @@ impl<'a> Rebuild<'a> {
                     node,
                     loops,
                     share: None,
+                    delegate: None,
                 });
             }
         }

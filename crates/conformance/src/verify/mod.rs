@@ -9,7 +9,7 @@
 //! and written to a file that can be run again.
 //!
 //! ```
-//! use loopwright_backend::{Argument, CompileOptions, Compiler, KernelBackend};
+//! use loopwright_backend::{Argument, Backend, CompileOptions, Compiler, KernelBackend};
 //! use loopwright_conformance::{VerifiedRun, Verifier};
 //! use loopwright_interp::Interp;
 //! use loopwright_kernel::passes::Pipeline;
@@ -23,7 +23,7 @@
 //! output y = x + x
 //! ");
 //! let graph = loopwright_graph::parse(&source).map_err(|error| error.render(&source))?;
-//! let backend: Arc<dyn KernelBackend> = Arc::new(Interp);
+//! let backend: Backend = Backend::kernel_backend(Interp);
 //! let options = CompileOptions::default();
 //! let program = Compiler::new(backend.clone(), options.clone()).compile(&graph, None)?;
 //! let binding = program.graph().bind(&[])?;
@@ -55,12 +55,11 @@ use crate::error::ConformanceError;
 use crate::generate::{Arithmetic, Case};
 use crate::oracle::{Blame, Fault, Oracle};
 use crate::shrink::{Shrunk, shrink_until};
-use loopwright_backend::{CompileOptions, KernelBackend, Program};
+use loopwright_backend::{Backend, CompileOptions, Program};
 use loopwright_graph::{Array, Binding, NodeId};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_lower::KernelParam;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How many smaller programs are tried: as many as the fuzzer tries.
@@ -83,7 +82,7 @@ pub struct VerifiedRun<'a> {
     /// The program.
     pub program: &'a Program,
     /// What it was compiled for.
-    pub backend: &'a Arc<dyn KernelBackend>,
+    pub backend: &'a Backend,
     /// How it was compiled.
     pub options: &'a CompileOptions,
     /// The passes its kernel went through.

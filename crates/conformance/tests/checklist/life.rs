@@ -142,7 +142,7 @@ fn line_31_external_memory() {
 fn line_34_synchronous_or_not_and_the_code() {
     let graph = program(PRODUCT);
     for backend in backends() {
-        let name = backend.name();
+        let name = backend.name().to_owned();
         let compiler = Compiler::new(backend, strict());
         let program = compiler
             .compile(&graph, None)

@@ -6,16 +6,15 @@
 mod analysis;
 mod life;
 mod programs;
+#[path = "../support/mod.rs"]
+mod support;
 
-use loopwright_backend::{CompileOptions, Compiler, KernelBackend};
-use loopwright_cc::CcBackend;
+use loopwright_backend::{Backend, CompileOptions, Compiler};
 use loopwright_conformance::generate::plain_schedule;
 use loopwright_graph::{Array, Graph, NodeId, evaluate, parse};
-use loopwright_interp::Interp;
 use loopwright_ops::same_value;
 use loopwright_text::Source;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Reads a program; its first line is added.
 fn program(text: &str) -> Graph {
@@ -32,16 +31,10 @@ fn refusal(text: &str) -> String {
     }
 }
 
-/// The backends there are. `cc` is left out, out loud, where there is no compiler; on CI there must be
-/// one.
-fn backends() -> Vec<Arc<dyn KernelBackend>> {
-    let mut backends: Vec<Arc<dyn KernelBackend>> = vec![Arc::new(Interp)];
-    let cc = CcBackend::from_env();
-    match cc.availability() {
-        Ok(()) => backends.push(Arc::new(cc)),
-        Err(why) if std::env::var_os("CI").is_none() => eprintln!("SKIP: {why}"),
-        Err(why) => panic!("CI must have a C compiler: {why}"),
-    }
+/// The backends there are.
+fn backends() -> Vec<Backend> {
+    let mut backends = vec![support::interp()];
+    backends.extend(support::cc("3"));
     backends
 }
 

@@ -1,78 +1,40 @@
 //! C11 with the vector extensions of GCC and Clang.
 //!
-//! Narrow floats are held as their bits and widened where they are computed with, so moving one never
-//! changes it. `bool` is a byte of 0 or 1. Signed overflow wraps (`-fwrapv`).
+//! What it does not say here is as the C family has it. Signed overflow wraps (`-fwrapv`). Vectors are those
+//! of the compiler, with its operators; a comparison of vectors stays a mask as long as it can.
 
+mod atomics;
 mod convert;
-mod memory;
-mod scalar_ops;
 mod types;
 mod vector_ops;
-mod words;
 
-use crate::dialect::{Dialect, EntryKernel, Linkage, LoopHint, Refusal, Spelled};
-use crate::expression::{Expr, Precedence, Shape};
+use crate::dialect::{Dialect, Linkage, LoopHint, Spelled};
+use crate::expression::{Expr, Shape};
+use crate::family::entry::RUNTIME;
+use crate::family::{convert as scalar_convert, scalar_ops};
 use crate::pieces::Pieces;
-use loopwright_kernel::{AtomicOp, Space, TileType, Type, WorkItem};
-use loopwright_ops::{DType, Op, ReduceOp, Scalar};
-use std::fmt::Write;
+use loopwright_kernel::{AtomicOp, Type};
+use loopwright_ops::{DType, Op, ReduceOp};
 
 /// The version of the entry points' calling convention; part of every cache key.
 pub const ABI_VERSION: u32 = 1;
 
-/// The dialect.
+/// C11 with the vector extensions of GCC and Clang: what `cc` compiles.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct C;
 
-const HEADER: &str = "\
-#include <stdint.h>
-
-typedef struct lw_runtime {
-    void *context;
-    void (*parallel_for)(void *context, int64_t count,
-                         void (*task)(void *environment, int64_t begin, int64_t stop),
-                         void *environment);
-    int64_t global_size[3];
-    int64_t local_size[3];
-} lw_runtime;
-";
-
-const ITEM: &str = "\
-typedef struct lw_item {
-    int64_t global_id[3], local_id[3], group_id[3];
-    int64_t global_size[3], local_size[3], group_count[3];
-} lw_item;
-";
-
-/// The loops of an entry point whose kernel asks about work-items.
-const GRID_LOOPS: &str = "    lw_item item;
-    for (int axis = 0; axis < 3; axis++) {
-        item.global_size[axis] = rt->global_size[axis];
-        item.local_size[axis] = rt->local_size[axis];
-        item.group_count[axis] = rt->global_size[axis] / rt->local_size[axis];
-    }
-    for (int64_t z = 0; z < item.global_size[2]; z++)
-    for (int64_t y = 0; y < item.global_size[1]; y++)
-    for (int64_t x = 0; x < item.global_size[0]; x++) {
-        const int64_t id[3] = {x, y, z};
-        for (int axis = 0; axis < 3; axis++) {
-            item.global_id[axis] = id[axis];
-            item.local_id[axis] = id[axis] % item.local_size[axis];
-            item.group_id[axis] = id[axis] / item.local_size[axis];
-        }
-";
+/// The ending of the names of functions in single precision.
+fn suffix(dtype: DType) -> &'static str {
+    if dtype == DType::F32 { "f" } else { "" }
+}
 
 impl Dialect for C {
     fn name(&self) -> &'static str {
         "C"
     }
 
-    fn is_reserved(&self, word: &str) -> bool {
-        words::is_reserved(word)
-    }
-
-    fn header(&self) -> &'static str {
-        HEADER
+    fn header(&self) -> String {
+        format!("#include <stdint.h>\n\n{RUNTIME}")
     }
 
     fn linkage(&self, linkage: Linkage) -> &'static str {
@@ -80,11 +42,50 @@ impl Dialect for C {
             Linkage::Internal => "static ",
             Linkage::Separate => "static __attribute__((noinline)) ",
             Linkage::Entry => "",
+            Linkage::Helper => "static inline ",
         }
     }
 
-    fn scalar(&self, dtype: DType, pieces: &mut Pieces) -> &'static str {
-        types::scalar(dtype, pieces)
+    fn signed_wraps(&self) -> bool {
+        true
+    }
+
+    fn builtin(&self, function: &str) -> String {
+        format!("__builtin_{function}")
+    }
+
+    fn infinity(&self, dtype: DType) -> String {
+        format!("__builtin_inf{}()", suffix(dtype))
+    }
+
+    fn nan(&self, dtype: DType) -> Option<String> {
+        Some(format!("__builtin_nan{}(\"\")", suffix(dtype)))
+    }
+
+    /// It is called `const` because its only side effect is on `errno` and the floating-point flags,
+    /// which nothing reads.
+    fn math_declaration(&self, function: &str, ty: &str, arity: usize) -> Option<String> {
+        let params = vec![ty; arity].join(", ");
+        Some(format!("{ty} {function}({params}) __attribute__((const));"))
+    }
+
+    fn function_body(&self, op: Op, dtype: DType, _: &mut Pieces) -> Spelled<Option<String>> {
+        let bits = dtype.bits();
+        Ok(match op {
+            Op::Popcount => Some(format!("return __builtin_popcountll((uint{bits}_t)a);")),
+            Op::Clz => Some(format!(
+                "return a ? __builtin_clzll((uint{bits}_t)a) - {} : {bits};",
+                64 - bits
+            )),
+            Op::Ctz => Some(format!(
+                "return a ? __builtin_ctzll((uint{bits}_t)a) : {bits};"
+            )),
+            _ => None,
+        })
+    }
+
+    fn conversion_body(&self, from: DType, to: DType, portable: &[String]) -> String {
+        convert::scalar_body(from, to, portable)
     }
 
     fn vector(
@@ -104,20 +105,8 @@ impl Dialect for C {
         types::unaligned_vector(dtype, lanes, pieces)
     }
 
-    fn field_alignment(&self, ty: &Type) -> String {
-        types::field_alignment(ty)
-    }
-
-    fn tile(&self, tile: TileType, pieces: &mut Pieces) -> Spelled<String> {
-        types::tile(tile, pieces)
-    }
-
-    fn space(&self, _: Space) -> &'static str {
-        ""
-    }
-
-    fn noalias(&self) -> &'static str {
-        "restrict "
+    fn field_alignment(&self, ty: &Type) -> Spelled<String> {
+        Ok(types::field_alignment(ty))
     }
 
     fn array_alignment(&self) -> &'static str {
@@ -134,21 +123,6 @@ impl Dialect for C {
         })
     }
 
-    fn barrier(&self, _: bool, _: bool) -> Spelled<String> {
-        Err(Refusal(
-            "it has a barrier, and C has no work-groups".to_owned(),
-        ))
-    }
-
-    fn constant(&self, value: Scalar, lanes: u32, pieces: &mut Pieces) -> Spelled<Expr> {
-        let literal = types::literal(value, pieces);
-        if lanes == 1 {
-            Ok(literal)
-        } else {
-            self.splat(value.dtype(), lanes, &literal, pieces)
-        }
-    }
-
     fn map(
         &self,
         op: Op,
@@ -158,7 +132,7 @@ impl Dialect for C {
         pieces: &mut Pieces,
     ) -> Spelled<Expr> {
         if lanes == 1 {
-            scalar_ops::map(op, dtype, operands, pieces)
+            scalar_ops::map(self, op, dtype, operands, pieces)
         } else {
             vector_ops::map(op, dtype, lanes, operands, pieces)
         }
@@ -175,7 +149,7 @@ impl Dialect for C {
         if from == to {
             Ok(value.clone())
         } else if lanes == 1 {
-            convert::scalar(from, to, value, pieces)
+            scalar_convert::scalar(self, from, to, value, pieces)
         } else {
             convert::vector(from, to, lanes, value, pieces)
         }
@@ -192,7 +166,7 @@ impl Dialect for C {
         if from == to {
             Ok(value.clone())
         } else if lanes == 1 {
-            convert::scalar_bits(from, to, value, pieces)
+            scalar_convert::scalar_bits(self, from, to, value, pieces)
         } else {
             let ty = types::vector(to, lanes, pieces)?;
             Ok(Expr::prefix(&format!("({ty})"), value))
@@ -262,7 +236,7 @@ impl Dialect for C {
         address: &Expr,
         pieces: &mut Pieces,
     ) -> Spelled<Expr> {
-        memory::load_vector(dtype, lanes, address, pieces)
+        vector_ops::load(dtype, lanes, address, pieces)
     }
 
     fn store_vector(
@@ -273,23 +247,7 @@ impl Dialect for C {
         value: &Expr,
         pieces: &mut Pieces,
     ) -> Spelled<String> {
-        memory::store_vector(dtype, lanes, address, value, pieces)
-    }
-
-    fn elements(&self, pointer: &Expr) -> Expr {
-        Expr::pointee(pointer)
-    }
-
-    fn work_item(&self, query: WorkItem, axis: u8) -> Spelled<Expr> {
-        let field = match query {
-            WorkItem::GlobalId => "global_id",
-            WorkItem::LocalId => "local_id",
-            WorkItem::GroupId => "group_id",
-            WorkItem::GlobalSize => "global_size",
-            WorkItem::LocalSize => "local_size",
-            WorkItem::GroupCount => "group_count",
-        };
-        Ok(Expr::primary(format!("item->{field}[{axis}]")))
+        vector_ops::store(dtype, lanes, address, value, pieces)
     }
 
     fn atomic(
@@ -300,7 +258,7 @@ impl Dialect for C {
         value: &Expr,
         pieces: &mut Pieces,
     ) -> Spelled<Expr> {
-        memory::atomic(op, dtype, address, value, pieces)
+        atomics::atomic(op, dtype, address, value, pieces)
     }
 
     fn compare_exchange(
@@ -311,110 +269,6 @@ impl Dialect for C {
         value: &Expr,
         pieces: &mut Pieces,
     ) -> Spelled<Expr> {
-        memory::compare_exchange(dtype, address, expected, value, pieces)
+        atomics::compare_exchange(dtype, address, expected, value, pieces)
     }
-
-    fn tile_load(
-        &self,
-        tile: TileType,
-        address: &Expr,
-        stride: &Expr,
-        pieces: &mut Pieces,
-    ) -> Spelled<Expr> {
-        memory::tile_load(tile, address, stride, pieces)
-    }
-
-    fn tile_store(
-        &self,
-        tile: TileType,
-        value: &Expr,
-        address: &Expr,
-        stride: &Expr,
-        pieces: &mut Pieces,
-    ) -> Spelled<String> {
-        memory::tile_store(tile, value, address, stride, pieces)
-    }
-
-    fn tile_splat(&self, tile: TileType, value: &Expr, pieces: &mut Pieces) -> Spelled<Expr> {
-        memory::tile_splat(tile, value, pieces)
-    }
-
-    fn tile_mma(
-        &self,
-        tiles: [TileType; 3],
-        left: &Expr,
-        right: &Expr,
-        accumulator: &Expr,
-        pieces: &mut Pieces,
-    ) -> Spelled<Expr> {
-        memory::tile_mma(tiles, left, right, accumulator, pieces)
-    }
-
-    fn supports_groups(&self) -> bool {
-        false
-    }
-
-    fn entry(&self, kernel: &EntryKernel<'_>, pieces: &mut Pieces) -> Spelled<String> {
-        let mut arguments = Vec::with_capacity(kernel.params.len() + 2);
-        for (position, (ty, cast)) in kernel.params.iter().enumerate() {
-            let star = if matches!(ty, Type::Pointer(..)) {
-                ""
-            } else {
-                "*"
-            };
-            arguments.push(format!("{star}({cast})args[{position}]"));
-        }
-        if kernel.work_items {
-            arguments.push("&item".to_owned());
-        }
-        if kernel.runtime {
-            arguments.push("rt".to_owned());
-        }
-        let call = format!("{}({});", kernel.body, arguments.join(", "));
-        let mut text = format!(
-            "void {}(void *const *args, const lw_runtime *rt) {{\n",
-            kernel.symbol
-        );
-        if kernel.work_items {
-            need_item(pieces)?;
-            let _ = writeln!(text, "{GRID_LOOPS}        {call}\n    }}\n}}");
-        } else {
-            let _ = writeln!(text, "    {call}\n}}");
-        }
-        Ok(text)
-    }
-
-    fn work_item_parameter(&self, pieces: &mut Pieces) -> Spelled<&'static str> {
-        need_item(pieces)?;
-        Ok("const lw_item *item")
-    }
-
-    fn work_item_argument(&self) -> &'static str {
-        "item"
-    }
-
-    fn runtime_parameter(&self) -> &'static str {
-        "const lw_runtime *rt"
-    }
-
-    fn parallel_for(&self, count: &Expr, task: &str, environment: &str) -> String {
-        format!(
-            "rt->parallel_for(rt->context, {}, {task}, {environment});",
-            count.text
-        )
-    }
-}
-
-fn need_item(pieces: &mut Pieces) -> Spelled<()> {
-    pieces.need("lw_item", |_| Ok(ITEM.to_owned()))
-}
-
-/// `(type)value`, for a scalar type whose arithmetic C does in `int`.
-fn converted(ty: &str, value: &Expr) -> Expr {
-    Expr::prefix(&format!("({ty})"), value)
-}
-
-/// An infix expression that is held as a mask where it compares vectors.
-fn compared(operator: &str, left: &Expr, right: &Expr) -> Expr {
-    Expr::infix(operator, Precedence::Comparison, left, right)
 }

@@ -1,62 +1,11 @@
-//! Types and literals.
+//! Vectors as GCC and Clang have them.
 
-use crate::dialect::{Refusal, Spelled};
-use crate::expression::{Expr, Precedence};
+use super::C;
+use crate::dialect::{Dialect, Refusal, Spelled};
+use crate::family::types::held;
 use crate::pieces::Pieces;
-use loopwright_kernel::{TileType, Type};
-use loopwright_ops::{DType, Kind, Scalar, cast};
-
-/// Whether a dtype is held as the bits of a float narrower than `float`.
-pub(super) fn is_narrow(dtype: DType) -> bool {
-    dtype.compute() != dtype
-}
-
-/// The C type of a scalar.
-pub(super) fn scalar(dtype: DType, pieces: &mut Pieces) -> &'static str {
-    let name = match dtype {
-        DType::Bool => "uint8_t",
-        DType::I8 => "int8_t",
-        DType::I16 => "int16_t",
-        DType::I32 => "int32_t",
-        DType::I64 => "int64_t",
-        DType::U8 => "uint8_t",
-        DType::U16 => "uint16_t",
-        DType::U32 => "uint32_t",
-        DType::U64 => "uint64_t",
-        DType::F8E4M3 | DType::F8E5M2 | DType::F16 | DType::BF16 => dtype.name(),
-        DType::F32 => "float",
-        DType::F64 => "double",
-    };
-    if is_narrow(dtype) {
-        let bits = dtype.bits();
-        let piece = pieces.need::<Refusal>(name, |_| Ok(format!("typedef uint{bits}_t {name};")));
-        debug_assert!(
-            piece.is_ok(),
-            "a typedef needs nothing that could be refused"
-        );
-    }
-    name
-}
-
-/// The unsigned integer type of the same width.
-pub(super) fn unsigned(dtype: DType) -> &'static str {
-    match dtype.bits() {
-        8 => "uint8_t",
-        16 => "uint16_t",
-        32 => "uint32_t",
-        _ => "uint64_t",
-    }
-}
-
-/// The unsigned integer dtype of the same width.
-pub(super) fn unsigned_dtype(dtype: DType) -> DType {
-    match dtype.bits() {
-        8 => DType::U8,
-        16 => DType::U16,
-        32 => DType::U32,
-        _ => DType::U64,
-    }
-}
+use loopwright_kernel::Type;
+use loopwright_ops::DType;
 
 fn signed_dtype(bits: u32) -> DType {
     match bits {
@@ -80,13 +29,9 @@ pub(super) fn vector(dtype: DType, lanes: u32, pieces: &mut Pieces) -> Spelled<S
             "it uses {dtype}x{lanes}, a vector of {bytes} bytes; the largest is 4096"
         )));
     }
-    let dtype = if dtype == DType::Bool {
-        DType::U8
-    } else {
-        dtype
-    };
+    let dtype = held(dtype);
     let name = format!("{dtype}x{lanes}");
-    let element = scalar(dtype, pieces);
+    let element = C.scalar(dtype, pieces);
     pieces.need(&name, |_| {
         Ok(format!(
             "typedef {element} {name} __attribute__((vector_size({bytes})));"
@@ -124,106 +69,5 @@ pub(super) fn field_alignment(ty: &Type) -> String {
         }
         Type::Array(element, _) => field_alignment(element),
         Type::Scalar(_) | Type::Pointer(..) | Type::Struct(_) | Type::Tile(_) => String::new(),
-    }
-}
-
-/// The C type of a tile: its elements, row by row.
-pub(super) fn tile(tile: TileType, pieces: &mut Pieces) -> Spelled<String> {
-    let TileType {
-        dtype, rows, cols, ..
-    } = tile;
-    let name = format!("lw_tile_{dtype}_{rows}x{cols}");
-    let element = scalar(dtype, pieces);
-    pieces.need(&name, |_| {
-        let count = u64::from(rows) * u64::from(cols);
-        Ok(format!(
-            "typedef struct {{ {element} at[{count}]; }} {name};"
-        ))
-    })?;
-    Ok(name)
-}
-
-/// A constant.
-pub(super) fn literal(value: Scalar, pieces: &mut Pieces) -> Expr {
-    let dtype = value.dtype();
-    match dtype.kind() {
-        Kind::Bool => Expr::primary(value.bits().to_string()).as_literal(),
-        Kind::Signed => signed(value.as_i64().unwrap_or_default()),
-        Kind::Unsigned => unsigned_literal(dtype, value.bits()),
-        Kind::Float => match dtype {
-            DType::F32 | DType::F64 => float(value, pieces),
-            // The bits, and the value for the reader.
-            _ => Expr::primary(format!(
-                "{:#x} /* {} */",
-                value.bits(),
-                cast(value, DType::F32).to_f64()
-            )),
-        },
-    }
-}
-
-fn signed(value: i64) -> Expr {
-    let text = match i32::try_from(value) {
-        Ok(i32::MIN) => "(-2147483647 - 1)".to_owned(),
-        Ok(small) => small.to_string(),
-        Err(_) if value == i64::MIN => "(-9223372036854775807LL - 1)".to_owned(),
-        Err(_) => format!("{value}LL"),
-    };
-    let precedence = if text.starts_with('-') {
-        Precedence::Unary
-    } else {
-        Precedence::Primary
-    };
-    Expr {
-        precedence,
-        ..Expr::primary(text)
-    }
-    .as_literal()
-}
-
-fn unsigned_literal(dtype: DType, bits: u64) -> Expr {
-    let text = match (dtype.bits(), u32::try_from(bits)) {
-        (8 | 16, _) => bits.to_string(),
-        (_, Ok(small)) => format!("{small}u"),
-        (_, Err(_)) => format!("{bits}ULL"),
-    };
-    Expr::primary(text).as_literal()
-}
-
-fn float(value: Scalar, pieces: &mut Pieces) -> Expr {
-    let single = value.dtype() == DType::F32;
-    let suffix = if single { "f" } else { "" };
-    let number = value.to_f64();
-    if number.is_nan() {
-        if Scalar::nan(value.dtype()) == Some(value) {
-            return Expr::primary(format!("__builtin_nan{suffix}(\"\")"));
-        }
-        // Any other NaN keeps its bits.
-        let name =
-            super::convert::bits_function(unsigned_dtype(value.dtype()), value.dtype(), pieces);
-        return Expr::primary(format!("{name}({:#x})", value.bits()));
-    }
-    if number.is_infinite() {
-        let positive = Expr::primary(format!("__builtin_inf{suffix}()"));
-        return if number > 0.0 {
-            positive
-        } else {
-            Expr::prefix("-", &positive)
-        };
-    }
-    // The shortest decimal that rounds to the value, as Rust prints it.
-    let digits = if single {
-        format!("{:?}", f32::from_bits(value.bits() as u32))
-    } else {
-        format!("{number:?}")
-    };
-    let precedence = if digits.starts_with('-') {
-        Precedence::Unary
-    } else {
-        Precedence::Primary
-    };
-    Expr {
-        precedence,
-        ..Expr::primary(format!("{digits}{suffix}"))
     }
 }

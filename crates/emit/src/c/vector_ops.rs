@@ -1,10 +1,12 @@
 //! Ops on vectors: GCC's vector operators where there are some, blends of masks, and loops over lanes,
 //! which compilers turn into vector instructions where there is one.
 
-use super::types::{is_narrow, mask, scalar, vector};
-use super::{compared, convert, scalar_ops};
-use crate::dialect::Spelled;
+use super::types::{mask, unaligned_vector, vector};
+use super::{C, convert};
+use crate::dialect::{Dialect, Spelled};
 use crate::expression::{Expr, Precedence, Shape};
+use crate::family::types::is_narrow;
+use crate::family::{compared, scalar_ops};
 use crate::pieces::Pieces;
 use loopwright_ops::{DType, Op, Output, ReduceOp};
 
@@ -223,7 +225,7 @@ fn function(op: Op, dtype: DType, lanes: u32, pieces: &mut Pieces) -> Spelled<St
             // Not lane by lane: GCC 12 gets comparisons in such loops wrong.
             class_of_float(op, dtype, lanes, pieces)?
         } else {
-            let scalar = scalar_ops::function(op, dtype, pieces)?;
+            let scalar = scalar_ops::function(&C, op, dtype, pieces)?;
             let arguments: Vec<String> = letters
                 .iter()
                 .map(|letter| format!("{letter}[i]"))
@@ -294,7 +296,7 @@ fn extremum(op: Op, dtype: DType, lanes: u32, ty: &str, pieces: &mut Pieces) -> 
 pub(super) fn splat(dtype: DType, lanes: u32, value: &Expr, pieces: &mut Pieces) -> Spelled<Expr> {
     let ty = vector(dtype, lanes, pieces)?;
     let name = format!("lw_splat_{ty}");
-    let element = scalar(dtype, pieces);
+    let element = C.scalar(dtype, pieces);
     pieces.need(&name, |_| {
         let lanes = vec!["a"; lanes as usize].join(", ");
         Ok(format!(
@@ -316,7 +318,7 @@ pub(super) fn insert(
 ) -> Spelled<Expr> {
     let ty = vector(dtype, lanes, pieces)?;
     let name = format!("lw_insert_{ty}_{lane}");
-    let element = scalar(dtype, pieces);
+    let element = C.scalar(dtype, pieces);
     pieces.need(&name, |_| {
         let values: Vec<String> = (0..lanes)
             .map(|other| {
@@ -386,11 +388,11 @@ pub(super) fn reduce(
     pieces: &mut Pieces,
 ) -> Spelled<Expr> {
     let ty = vector(dtype, lanes, pieces)?;
-    let element = scalar(dtype, pieces);
+    let element = C.scalar(dtype, pieces);
     let name = format!("lw_reduce_{op}_{dtype}x{lanes}");
     pieces.need(&name, |pieces| {
         let operands = ["r", "a[i]"].map(Expr::primary);
-        let combined = scalar_ops::map(op.combine(), dtype, &operands, pieces)?;
+        let combined = C.map(op.combine(), dtype, 1, &operands, pieces)?;
         Ok(format!(
             "static inline {element} {name}({ty} a) {{ {element} r = a[0]; \
              for (int i = 1; i < {lanes}; i++) r = {}; return r; }}",
@@ -398,4 +400,36 @@ pub(super) fn reduce(
         ))
     })?;
     Ok(Expr::call(&name, std::slice::from_ref(value)))
+}
+
+/// A vector read from consecutive elements, which need no alignment but their own.
+pub(super) fn load(dtype: DType, lanes: u32, address: &Expr, pieces: &mut Pieces) -> Spelled<Expr> {
+    let ty = vector(dtype, lanes, pieces)?;
+    let memory = unaligned_vector(dtype, lanes, pieces)?;
+    let name = format!("lw_load_{ty}");
+    pieces.need(&name, |_| {
+        Ok(format!(
+            "static inline {ty} {name}(const void *p) {{ return *(const {memory} *)p; }}"
+        ))
+    })?;
+    Ok(Expr::call(&name, std::slice::from_ref(address)))
+}
+
+/// A statement that writes a vector to consecutive elements.
+pub(super) fn store(
+    dtype: DType,
+    lanes: u32,
+    address: &Expr,
+    value: &Expr,
+    pieces: &mut Pieces,
+) -> Spelled<String> {
+    let ty = vector(dtype, lanes, pieces)?;
+    let memory = unaligned_vector(dtype, lanes, pieces)?;
+    let name = format!("lw_store_{ty}");
+    pieces.need(&name, |_| {
+        Ok(format!(
+            "static inline void {name}(void *p, {ty} a) {{ *({memory} *)p = a; }}"
+        ))
+    })?;
+    Ok(format!("{name}({}, {});", address.text, value.text))
 }

@@ -315,6 +315,7 @@ impl<'a> Writer<'a> {
                 self.settle_value(*end)?;
                 self.settle_value(*step)?;
                 let outline = *kind == LoopKind::Parallel
+                    && self.types.dialect.parallel_loops()
                     && !self.inside_parallel
                     && matches!(self.function.kind, FunctionKind::Kernel { .. });
                 if outline {

@@ -8,7 +8,11 @@ pub use tree::{parse_tree, print_tree};
 
 use crate::schedule::{Annotation, LoopSpec};
 use loopwright_graph::{Graph, NodeId};
-use loopwright_text::{Cursor, Diagnostic, Token};
+use loopwright_text::{Cursor, Diagnostic, Source, Token, lex};
+use std::sync::Arc;
+
+/// The word before a delegate's name.
+const DELEGATE: &str = "delegate";
 
 fn spec_text(graph: &Graph, spec: &LoopSpec) -> String {
     let mut text = graph.dim(spec.dim).name.clone();
@@ -20,6 +24,65 @@ fn spec_text(graph: &Graph, spec: &LoopSpec) -> String {
         text += spec.annotation.name();
     }
     text
+}
+
+/// `delegate=` and the name: as it is where the lexer reads it as one word, else in quotes.
+fn delegate_text(name: &str) -> String {
+    let tokens = lex(&Source::new(DELEGATE, name)).unwrap_or_default();
+    let is_word = matches!(tokens.first(), Some((Token::Name(word), _)) if word == name);
+    if is_word {
+        return format!("{DELEGATE}={name}");
+    }
+    let mut quoted = String::with_capacity(name.len() + 2);
+    for c in name.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            c => quoted.push(c),
+        }
+    }
+    format!("{DELEGATE}=\"{quoted}\"")
+}
+
+/// Whether a delegate stands here.
+fn at_delegate(cursor: &Cursor) -> bool {
+    matches!(cursor.peek(), Token::Name(word) if word == DELEGATE)
+        && *cursor.peek_at(1) == Token::Equals
+}
+
+/// Reads a delegate, if one stands here, and says whether it does.
+fn parse_delegate(
+    cursor: &mut Cursor,
+    delegate: &mut Option<Arc<str>>,
+) -> Result<bool, Diagnostic> {
+    const QUOTES: &str = "a name that is not a word stands in quotes: `delegate=\"my-backend\"`";
+    if !at_delegate(cursor) {
+        return Ok(false);
+    }
+    let (_, start) = cursor.advance();
+    cursor.advance();
+    let span = cursor.span();
+    let name = match cursor.peek().clone() {
+        Token::Name(word) if *cursor.peek_at(1) != Token::Minus => word,
+        Token::Name(_) => {
+            cursor.advance();
+            return Err(cursor.expected("the end of a backend's name").help(QUOTES));
+        }
+        Token::Text(text) => text,
+        _ => return Err(cursor.expected("a backend's name").help(QUOTES)),
+    };
+    if name.is_empty() {
+        return Err(Diagnostic::new(span, "a backend's name is not empty"));
+    }
+    cursor.advance();
+    if let Some(before) = delegate {
+        let message = format!("a delegate is named already: {}", delegate_text(before));
+        return Err(Diagnostic::new(start, message).help("one backend runs a step"));
+    }
+    *delegate = Some(name.into());
+    Ok(true)
 }
 
 fn parse_node(cursor: &mut Cursor, graph: &Graph) -> Result<NodeId, Diagnostic> {
@@ -55,7 +118,9 @@ fn parse_spec(cursor: &mut Cursor, graph: &Graph) -> Result<LoopSpec, Diagnostic
         }
         spec.step = step;
     }
-    if let Token::Name(word) = cursor.peek().clone() {
+    if let Token::Name(word) = cursor.peek().clone()
+        && !at_delegate(cursor)
+    {
         let annotation = Annotation::ALL.into_iter().find(|a| a.name() == word);
         spec.annotation = annotation.ok_or_else(|| {
             Diagnostic::new(cursor.span(), format!("`{word}` is not an annotation"))

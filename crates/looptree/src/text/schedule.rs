@@ -3,10 +3,10 @@
 //! ```text
 //! loopwright schedule 1
 //! C: j/48, i/8, k, i unroll, j/16 unroll, j vectorize
-//! D: share=1, j/48, i/8, i, j
+//! D: delegate=interp, share=1, j/48, i/8, i, j
 //! ```
 
-use super::{parse_node, parse_spec, spec_text};
+use super::{delegate_text, parse_delegate, parse_node, parse_spec, spec_text};
 use crate::schedule::{NodeSchedule, Schedule};
 use loopwright_graph::Graph;
 use loopwright_text::{Cursor, Diagnostic, Source, Token};
@@ -21,9 +21,10 @@ pub fn print_schedule(graph: &Graph, schedule: &Schedule) -> String {
     for step in &schedule.steps {
         text += &graph.node_name(step.node);
         text += ":";
+        let delegate = step.delegate.as_deref().map(delegate_text);
         let share = step.share.map(|share| format!("share={share}"));
         let loops = step.loops.iter().map(|spec| spec_text(graph, spec));
-        let items: Vec<String> = share.into_iter().chain(loops).collect();
+        let items: Vec<String> = delegate.into_iter().chain(share).chain(loops).collect();
         if !items.is_empty() {
             text += " ";
             text += &items.join(", ");
@@ -49,6 +50,7 @@ pub fn parse_schedule(source: &Source, graph: &Graph) -> Result<Schedule, Diagno
             node,
             loops: SmallVec::new(),
             share: None,
+            delegate: None,
         };
         while !matches!(
             cursor.peek(),
@@ -63,7 +65,7 @@ pub fn parse_schedule(source: &Source, graph: &Graph) -> Result<Schedule, Diagno
                 step.share = Some(u32::try_from(share).map_err(|_| {
                     Diagnostic::new(span, "a step shares a small number of loops, 0 or more")
                 })?);
-            } else {
+            } else if !parse_delegate(&mut cursor, &mut step.delegate)? {
                 step.loops.push(parse_spec(&mut cursor, graph)?);
             }
             if !cursor.take(&Token::Comma) {

@@ -7,13 +7,17 @@
 //!     C
 //!   }
 //! }
+//! for i delegate=interp {
+//!   D
+//! }
 //! ```
 
-use super::{parse_node, parse_spec, spec_text};
+use super::{at_delegate, delegate_text, parse_delegate, parse_node, parse_spec, spec_text};
 use crate::tree::{LoopTree, TreeNode, TreeRef};
 use loopwright_graph::Graph;
 use loopwright_text::{Cursor, Diagnostic, Source, Token};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 const FORM: &str = "tree";
 const VERSION: i64 = 1;
@@ -29,12 +33,17 @@ pub fn print_tree(graph: &Graph, tree: &LoopTree) -> String {
 
 fn print(graph: &Graph, tree: &LoopTree, place: TreeRef, depth: usize, text: &mut String) {
     let indent = "  ".repeat(depth);
+    // It is the same for a whole root subtree.
+    let delegate = match tree.delegate(place) {
+        Some(name) if depth == 0 => format!(" {}", delegate_text(name)),
+        _ => String::new(),
+    };
     match tree.node(place) {
         TreeNode::Leaf(node) => {
-            let _ = writeln!(text, "{indent}{}", graph.node_name(*node));
+            let _ = writeln!(text, "{indent}{}{delegate}", graph.node_name(*node));
         }
         TreeNode::Loop { spec, children } => {
-            let _ = writeln!(text, "{indent}for {} {{", spec_text(graph, spec));
+            let _ = writeln!(text, "{indent}for {}{delegate} {{", spec_text(graph, spec));
             for child in children {
                 print(graph, tree, *child, depth + 1, text);
             }
@@ -70,20 +79,39 @@ fn parse(
             Token::Name(word) if word == "for" => {
                 cursor.advance();
                 let spec = parse_spec(cursor, graph)?;
+                let delegate = delegate_of_root(cursor, parent)?;
                 cursor.expect(Token::OpenBrace)?;
                 let children = Vec::new();
                 let place = tree.push(parent, TreeNode::Loop { spec, children });
+                tree.delegates.extend(delegate.map(|name| (place, name)));
                 parse(cursor, graph, tree, Some(place))?;
                 cursor.expect(Token::CloseBrace)?;
                 cursor.expect_line_end()?;
             }
             _ => {
                 let node = parse_node(cursor, graph)?;
-                tree.push(parent, TreeNode::Leaf(node));
+                let delegate = delegate_of_root(cursor, parent)?;
+                let place = tree.push(parent, TreeNode::Leaf(node));
+                tree.delegates.extend(delegate.map(|name| (place, name)));
                 cursor.expect_line_end()?;
             }
         }
     }
     cursor.leave();
     Ok(())
+}
+
+/// The delegate that stands here, which only an outermost place has.
+fn delegate_of_root(
+    cursor: &mut Cursor,
+    parent: Option<TreeRef>,
+) -> Result<Option<Arc<str>>, Diagnostic> {
+    if parent.is_some() && at_delegate(cursor) {
+        let message = "only an outermost loop or step is delegated";
+        return Err(Diagnostic::new(cursor.span(), message)
+            .help("a backend runs everything inside the loops it is given"));
+    }
+    let mut delegate = None;
+    while parse_delegate(cursor, &mut delegate)? {}
+    Ok(delegate)
 }

@@ -2,11 +2,11 @@
 
 use crate::support::*;
 use loopwright_backend::{
-    BackendError, CompileOptions, Executable, KernelBackend, Target, Unavailable,
+    Backend, BackendError, CompileOptions, Describe, Executable, KernelBackend, Target, Unavailable,
 };
 use loopwright_graph::Array;
 use loopwright_kernel::Module;
-use loopwright_runtime::faults::{FaultyBackend, FaultyDevice, Operation};
+use loopwright_runtime::faults::{FaultyDevice, Operation};
 use loopwright_runtime::{DeviceError, HostDevice, Runtime, RuntimeOptions};
 use std::collections::BTreeSet;
 use std::num::NonZero;
@@ -18,8 +18,8 @@ struct Absent {
     broken: bool,
 }
 
-impl KernelBackend for Absent {
-    fn name(&self) -> &'static str {
+impl Describe for Absent {
+    fn name(&self) -> &str {
         "absent"
     }
 
@@ -34,7 +34,9 @@ impl KernelBackend for Absent {
     fn target(&self) -> Target {
         Target::SCALAR
     }
+}
 
+impl KernelBackend for Absent {
     fn compile(
         &self,
         _module: &Module,
@@ -102,7 +104,7 @@ output d = max[i](a)
 
     fn line_03_auto_passes_over_what_is_missing_and_not_what_is_broken(place) {
         let mut runtime = Runtime::empty(place.options());
-        runtime.add_backend(Arc::new(Absent { broken: false }));
+        runtime.add_backend(Backend::kernel_backend(Absent { broken: false }));
         runtime.add_backend(place.kernel_backend());
         let choice = runtime.choose("auto").expect("the second");
         assert_eq!(choice.device.backend().name(), place.backend);
@@ -115,12 +117,12 @@ output d = max[i](a)
             "device `absent` is not available: there is no such hardware; buy some"
         );
         let mut runtime = Runtime::empty(place.options());
-        runtime.add_backend(Arc::new(Absent { broken: true }));
+        runtime.add_backend(Backend::kernel_backend(Absent { broken: true }));
         runtime.add_backend(place.kernel_backend());
         let error = message(runtime.device("auto"));
         assert!(error.starts_with("device `absent` is broken: there is no such hardware"), "{error}");
         let mut none = Runtime::empty(place.options());
-        none.add_backend(Arc::new(Absent { broken: false }));
+        none.add_backend(Backend::kernel_backend(Absent { broken: false }));
         let error = message(none.device("auto"));
         assert!(error.contains("absent: there is no such hardware"), "{error}");
     }
@@ -320,7 +322,7 @@ update n = n * 3 + x
     }
 
     fn line_37_a_compiler_that_fails_says_so(place) {
-        let backend = FaultyBackend::new(place.kernel_backend(), |_| {
+        let backend = place.kernel_backend().refusing(|_| {
             Some(BackendError::Compiler {
                 compiler: "a compiler".to_owned(),
                 source_path: "kernel.c".to_owned(),
@@ -328,7 +330,7 @@ update n = n * 3 + x
             })
         });
         let mut runtime = Runtime::empty(place.options());
-        runtime.add_backend(Arc::new(backend));
+        runtime.add_backend(backend);
         let device = runtime.device(place.backend).expect("available");
         let graph = program("output y = 1");
         let error = message(device.compile("one", &graph, &Default::default()));

@@ -276,10 +276,10 @@ impl Verify for Witness {
 #[cfg(unix)]
 mod line_41_a_compiler_that_fails_shows_its_log {
     use crate::support::*;
+    use loopwright_backend::Backend;
     use loopwright_cc::{CcBackend, Settings};
     use loopwright_runtime::{CodeOptions, LinkOptions, Runtime, Scheduler};
     use std::os::unix::fs::PermissionsExt;
-    use std::sync::Arc;
 
     /// A compiler that tells its version, and refuses every source.
     const SCRIPT: &str = "#!/bin/sh
@@ -302,7 +302,7 @@ exit 1
             scheduler,
         };
         let mut runtime = Runtime::empty(place.options());
-        runtime.add_backend(Arc::new(CcBackend::new(settings)));
+        runtime.add_backend(Backend::kernel_backend(CcBackend::new(settings)));
         let device = runtime.device("cc").expect("it has a version");
         let graph = program("size N = 4\ninput x: f32[i=N]\noutput y = x + 41");
         // When it is compiled, ahead or at the link.

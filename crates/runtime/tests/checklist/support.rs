@@ -1,6 +1,6 @@
 //! Runtimes and programs for the tests.
 
-use loopwright_backend::{CompileOptions, KernelBackend, backends};
+use loopwright_backend::{Backend, CompileOptions, backends};
 use loopwright_graph::{Array, Binding, Graph, evaluate, parse};
 use loopwright_runtime::faults::{FaultyDevice, Operation};
 use loopwright_runtime::{
@@ -68,7 +68,7 @@ pub fn cache() -> PathBuf {
 impl Place {
     pub fn options(self) -> RuntimeOptions {
         RuntimeOptions {
-            scheduler: self.scheduler,
+            scheduler: Some(self.scheduler),
             compile: CompileOptions {
                 strict: true,
                 cache: Some(cache()),
@@ -81,7 +81,7 @@ impl Place {
         Runtime::new(self.options())
     }
 
-    pub fn kernel_backend(self) -> Arc<dyn KernelBackend> {
+    pub fn kernel_backend(self) -> Backend {
         let mut known = backends().into_iter();
         known
             .find(|backend| backend.name() == self.backend)

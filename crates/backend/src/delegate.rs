@@ -1,0 +1,382 @@
+//! Programs that several backends run, each its part.
+//!
+//! A schedule can hand a subtree of the loop tree to another backend. The program then is lowered in parts,
+//! each a kernel of its own that its backend compiles; what one part computes and another reads lies in
+//! scratch memory. To everybody above it is one program: [`Delegated`] runs the parts one after the other.
+
+use crate::error::BackendError;
+use crate::kernel_backend::{Argument, CompileOptions, Executable};
+use crate::program::ProgramError;
+use crate::registry::{Backend, Level};
+use crate::stages::{Stages, validate};
+use crate::unit::CompileUnit;
+use loopwright_graph::{Graph, NodeId, NodeOp};
+use loopwright_kernel::passes::Pipeline;
+use loopwright_kernel::{
+    Access, Function, FunctionId, FunctionKind, Module, Param, Space, Stmt, Type, ValueInfo,
+};
+use loopwright_looptree::{LoopTree, Schedule, is_given, parts_by_delegate};
+use loopwright_lower::{KernelParam, Lowered, Scratch, lower_parts};
+use loopwright_ops::DType;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A part of a program.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The backend that runs it; `None`: the program's own.
+    pub backend: Option<Arc<str>>,
+    /// Its kernel's name.
+    pub kernel: String,
+    /// Its kernel after all passes.
+    pub module: Module,
+    /// What its kernel's parameters are.
+    pub params: Vec<KernelParam>,
+}
+
+/// Whether any of a schedule's steps is handed to another backend.
+pub(crate) fn delegates(schedule: &Schedule) -> bool {
+    schedule.steps.iter().any(|step| step.delegate.is_some())
+}
+
+/// Lowers a program whose schedule hands parts of it to other backends.
+pub(crate) fn lower_delegated(
+    graph: Graph,
+    schedule: Schedule,
+    kernel: &str,
+    pipeline: &Pipeline,
+) -> Result<Stages, ProgramError> {
+    let tree = LoopTree::new(&graph, &schedule)?;
+    let ranges = parts_by_delegate(&tree);
+    let roots: Vec<Range<usize>> = ranges.iter().map(|(roots, _)| roots.clone()).collect();
+    let lowered = lower_parts(&graph, &schedule, kernel, &roots)?;
+    let mut parts = Vec::with_capacity(lowered.len());
+    for (at, (part, (_, backend))) in lowered.iter().zip(&ranges).enumerate() {
+        validate(&part.module, "lowering")?;
+        let mut module = part.module.clone();
+        // Also where there is one part alone: the program's own name is that of the whole.
+        module.functions[0].name = format!("{kernel}_{at}");
+        pipeline.run(&mut module, &mut |_, _| {});
+        validate(&module, "the passes")?;
+        parts.push(Part {
+            backend: backend.clone(),
+            kernel: module.functions[0].name.clone(),
+            module,
+            params: part.params.clone(),
+        });
+    }
+    let scratch = lowered.first().map(|part| part.scratch.clone());
+    let scratch = scratch.unwrap_or_default();
+    let params = all_params(&graph, &scratch);
+    // A result is there from the first part that has it to the last.
+    let scratch_live = (0..scratch.len() as u32).map(|number| {
+        let has = |part: &&Part| part.params.contains(&KernelParam::Scratch(number));
+        let first = parts.iter().position(|part| has(&part)).unwrap_or(0);
+        let end = parts.iter().rposition(|part| has(&part));
+        first as u32..end.map_or(0, |last| last as u32 + 1)
+    });
+    let scratch_live: Vec<Range<u32>> = scratch_live.collect();
+    let notes = lowered.iter().flat_map(|part| part.notes.clone()).collect();
+    let module = joined(&graph, &parts, &params, kernel);
+    validate(&module, "joining parts")?;
+    Ok(Stages {
+        kernel: kernel.to_owned(),
+        params: params.clone(),
+        lowered: Lowered {
+            module: module.clone(),
+            params,
+            scratch,
+            tree,
+            notes,
+        },
+        graph,
+        schedule,
+        module,
+        scratch_live,
+        log_sites: Vec::new(),
+        parts,
+    })
+}
+
+/// What a program takes, whether or not a part uses it: as where it is one kernel.
+fn all_params(graph: &Graph, scratch: &[Scratch]) -> Vec<KernelParam> {
+    let constants = graph.node_ids().filter(|node| {
+        matches!(graph.node(*node).op, NodeOp::Constant(_)) && is_given(graph, *node)
+    });
+    let outputs = 0..graph.outputs().len() as u32;
+    let scratch = 0..scratch.len() as u32;
+    let sizes = graph.integers().map(|(symbol, ..)| symbol);
+    let arrays = graph.parameters().map(KernelParam::Parameter);
+    arrays
+        .chain(constants.map(KernelParam::Constant))
+        .chain(outputs.map(KernelParam::Output))
+        .chain(scratch.map(KernelParam::Scratch))
+        .chain(sizes.map(KernelParam::Size))
+        .collect()
+}
+
+/// A kernel that calls the parts, one after the other: what the whole means.
+fn joined(graph: &Graph, parts: &[Part], params: &[KernelParam], name: &str) -> Module {
+    let mut whole = Function::new(name, FunctionKind::Kernel { group: None });
+    let mut values = Vec::with_capacity(params.len());
+    for wanted in params {
+        // Declared as in the parts that have it: written if any of them writes it.
+        let declared = parts.iter().flat_map(|part| {
+            let at = part.params.iter().position(|param| param == wanted)?;
+            let function = &part.module.functions[0];
+            let param = &function.params[at];
+            Some((param, &function.values[param.value.0 as usize]))
+        });
+        let declared: Vec<_> = declared.collect();
+        let Some((first, info)) = declared.first() else {
+            let (ty, name) = unused(graph, *wanted);
+            values.push(whole.param(ty, name, Access::Read, true));
+            continue;
+        };
+        let same = |(param, _): &(&Param, &ValueInfo)| param.access == first.access;
+        let access = match declared.iter().all(same) {
+            true => first.access,
+            false => Access::ReadWrite,
+        };
+        let noalias = declared.iter().all(|(param, _)| param.noalias);
+        values.push(whole.param(info.ty.clone(), info.name.clone(), access, noalias));
+    }
+    for (at, part) in parts.iter().enumerate() {
+        let given = part.params.iter().map(|param| {
+            let at = params.iter().position(|known| known == param);
+            values[at.expect("all parameters of parts are listed")]
+        });
+        whole
+            .body
+            .push(Stmt::Call(FunctionId(at as u32 + 1), given.collect()));
+    }
+    let mut module = Module {
+        structs: Vec::new(),
+        functions: vec![whole],
+    };
+    for part in parts {
+        let mut called = part.module.clone();
+        called.functions[0].kind = FunctionKind::Device;
+        module.append(called);
+    }
+    module
+}
+
+/// Type and name of a parameter that no part uses.
+fn unused(graph: &Graph, param: KernelParam) -> (Type, String) {
+    let array = |node: NodeId, name: &str| {
+        let element = Type::Scalar(graph.node(node).dtype);
+        (element.pointer(Space::Global), name.to_owned())
+    };
+    match param {
+        KernelParam::Parameter(node) | KernelParam::Constant(node) => {
+            array(node, &graph.node(node).name)
+        }
+        KernelParam::Output(number) => {
+            let output = &graph.outputs()[number as usize];
+            array(output.node, &output.name)
+        }
+        KernelParam::Size(symbol) => (Type::INDEX, graph.symbol_name(symbol)),
+        KernelParam::Scratch(_) | KernelParam::Log => {
+            let byte = Type::Scalar(DType::U8);
+            (byte.pointer(Space::Global), "unused".to_owned())
+        }
+    }
+}
+
+/// Has every part compiled by its backend, all parts of one backend together.
+pub(crate) fn compile_delegated(
+    own: &Backend,
+    find: &dyn Fn(&str) -> Option<Backend>,
+    stages: &Stages,
+    options: &CompileOptions,
+) -> Result<Arc<dyn Executable>, ProgramError> {
+    let refuse = |reason: String| ProgramError::Delegate {
+        program: stages.kernel.clone(),
+        reason,
+    };
+    if own.level() != Level::Kernel {
+        return Err(refuse(format!(
+            "`{}` is a {} backend; only one that takes kernels and works in host memory can hand parts of \
+             a program on",
+            own.name(),
+            own.level()
+        )));
+    }
+    let mut executables: Vec<Option<Arc<dyn Executable>>> = vec![None; stages.parts.len()];
+    for at in 0..stages.parts.len() {
+        if executables[at].is_some() {
+            continue;
+        }
+        let name = &stages.parts[at].backend;
+        let backend = match name {
+            None => own.clone(),
+            Some(name) => delegate(find, name).map_err(refuse)?,
+        };
+        let same = |part: &usize| stages.parts[*part].backend == *name;
+        let same: Vec<usize> = (at..stages.parts.len()).filter(same).collect();
+        let units: Vec<CompileUnit<'_>> = same
+            .iter()
+            .map(|part| CompileUnit {
+                kernel: &stages.parts[*part].kernel,
+                module: &stages.parts[*part].module,
+                params: &stages.parts[*part].params,
+                graph: &stages.graph,
+                schedule: &stages.schedule,
+                tree: &stages.lowered.tree,
+            })
+            .collect();
+        let compiled = backend.compile(&units, options)?;
+        for (part, executable) in same.into_iter().zip(compiled) {
+            executables[part] = Some(executable);
+        }
+    }
+    let parts = stages.parts.iter().zip(executables).map(|(part, code)| {
+        let place = |param: &KernelParam| {
+            let at = stages.params.iter().position(|known| known == param);
+            at.expect("all parameters of parts are listed")
+        };
+        CompiledPart {
+            backend: part.backend.as_deref().unwrap_or(own.name()).to_owned(),
+            kernel: part.kernel.clone(),
+            code: code.expect("every part was compiled"),
+            places: part.params.iter().map(place).collect(),
+        }
+    });
+    Ok(Arc::new(Delegated {
+        name: stages.kernel.clone(),
+        takes: stages.params.len(),
+        parts: parts.collect(),
+    }))
+}
+
+/// The backend that a part is handed to.
+fn delegate(find: &dyn Fn(&str) -> Option<Backend>, name: &str) -> Result<Backend, String> {
+    let Some(backend) = find(name) else {
+        return Err(format!(
+            "there is no backend `{name}` to hand a part to; `loopwright devices` lists what there is"
+        ));
+    };
+    if let Err(why) = backend.availability() {
+        return Err(format!(
+            "`{name}`, which has a part, is not available: {why}"
+        ));
+    }
+    match backend.level() {
+        Level::Loop => Err(format!(
+            "`{name}` takes whole programs as loop trees; parts are handed on as kernels"
+        )),
+        Level::Kernel | Level::Device => Ok(backend),
+    }
+}
+
+/// Roots of the tree that a backend refuses, each with the reason.
+pub(crate) fn refused_roots(
+    backend: &Backend,
+    graph: &Graph,
+    schedule: &Schedule,
+    tree: &LoopTree,
+    pipeline: &Pipeline,
+    options: &CompileOptions,
+) -> Result<Vec<(usize, String)>, ProgramError> {
+    let roots: Vec<Range<usize>> = (0..tree.roots().len()).map(|at| at..at + 1).collect();
+    let mut refused = Vec::new();
+    for (root, part) in lower_parts(graph, schedule, "part", &roots)?
+        .iter()
+        .enumerate()
+    {
+        if tree.delegate(tree.roots()[root]).is_some() {
+            continue;
+        }
+        let mut module = part.module.clone();
+        pipeline.run(&mut module, &mut |_, _| {});
+        let unit = CompileUnit {
+            kernel: &module.functions[0].name,
+            module: &module,
+            params: &part.params,
+            graph,
+            schedule,
+            tree,
+        };
+        match backend.compile(&[unit], options) {
+            Ok(_) => {}
+            Err(BackendError::Unsupported { reason, .. }) => refused.push((root, reason)),
+            Err(other) => return Err(other.into()),
+        }
+    }
+    Ok(refused)
+}
+
+/// A program in parts, compiled.
+struct Delegated {
+    name: String,
+    /// How many arguments it takes.
+    takes: usize,
+    parts: Vec<CompiledPart>,
+}
+
+struct CompiledPart {
+    backend: String,
+    kernel: String,
+    code: Arc<dyn Executable>,
+    /// Which of the program's arguments the part takes, in order.
+    places: Vec<usize>,
+}
+
+impl Executable for Delegated {
+    fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+        let wrong = |reason: String| BackendError::Call {
+            kernel: kernel.to_owned(),
+            reason,
+        };
+        if kernel != self.name {
+            return Err(wrong("the code has no kernel of that name".to_owned()));
+        }
+        if arguments.len() != self.takes {
+            let (takes, got) = (self.takes, arguments.len());
+            return Err(wrong(format!("it takes {takes} arguments, not {got}")));
+        }
+        for part in &self.parts {
+            let mut all: Vec<Option<&mut Argument<'_>>> = arguments.iter_mut().map(Some).collect();
+            let mut given: Vec<Argument<'_>> = part
+                .places
+                .iter()
+                .map(|place| {
+                    let argument = all[*place].take();
+                    borrowed(argument.expect("a kernel has each parameter once"))
+                })
+                .collect();
+            part.code.run(&part.kernel, &mut given)?;
+        }
+        Ok(())
+    }
+
+    fn code(&self) -> String {
+        let mut text = String::new();
+        // Parts of one backend are one executable, whose code is printed once.
+        let mut shown: Vec<&Arc<dyn Executable>> = Vec::new();
+        for part in &self.parts {
+            text += &format!("// {} runs {}\n", part.backend, part.kernel);
+            if !shown.iter().any(|known| Arc::ptr_eq(known, &part.code)) {
+                text += &part.code.code();
+                text += "\n";
+                shown.push(&part.code);
+            }
+        }
+        text
+    }
+
+    fn from_cache(&self) -> bool {
+        self.parts.iter().any(|part| part.code.from_cache())
+    }
+}
+
+/// The same argument for a while.
+fn borrowed<'a>(argument: &'a mut Argument<'_>) -> Argument<'a> {
+    match argument {
+        Argument::Read(bytes) => Argument::Read(bytes),
+        Argument::Write(bytes) => Argument::Write(bytes),
+        Argument::Shared(cells) => Argument::Shared(cells),
+        Argument::Scalar(scalar) => Argument::Scalar(*scalar),
+    }
+}

@@ -1,0 +1,107 @@
+//! What a backend can do decides what it is given.
+
+use loopwright_backend::{
+    Backend, BackendError, Capabilities, CompileOptions, Compiler, Describe, Executable,
+    KernelBackend, ProgramError, Target,
+};
+use loopwright_graph::parse;
+use loopwright_kernel::Module;
+use loopwright_ops::{DType, Op};
+use loopwright_text::Source;
+use std::sync::Arc;
+
+/// A backend that must never be reached.
+struct Poor(Capabilities);
+
+impl Describe for Poor {
+    fn name(&self) -> &str {
+        "poor"
+    }
+
+    fn target(&self) -> Target {
+        Target {
+            vector_bytes: 32,
+            vector_registers: 16,
+            ..Target::SCALAR
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.0.clone()
+    }
+}
+
+impl KernelBackend for Poor {
+    fn compile(&self, _: &Module, _: &CompileOptions) -> Result<Arc<dyn Executable>, BackendError> {
+        panic!("what is outside its capabilities is refused before it is asked")
+    }
+}
+
+fn refusal(capabilities: Capabilities, program: &str) -> String {
+    let compiler = Compiler::new(
+        Backend::kernel_backend(Poor(capabilities)),
+        CompileOptions::default(),
+    );
+    let source = Source::new("test.lw", format!("loopwright program 1\n{program}"));
+    let graph = parse(&source).unwrap_or_else(|error| panic!("{}", error.render(&source)));
+    match compiler.compile(&graph, None) {
+        Err(ProgramError::Backend(error @ BackendError::Unsupported { .. })) => error.to_string(),
+        Err(other) => panic!("it is unsupported, not: {other}"),
+        Ok(_) => panic!("it compiles"),
+    }
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let all = Capabilities::default;
+    let of = |reason: &str| format!("backend `poor` cannot run kernel `program`: {reason}");
+    let dtypes = vec![DType::Bool, DType::I64, DType::F32];
+    assert_eq!(
+        refusal(
+            Capabilities { dtypes, ..all() },
+            "input x: f64[i=3]\noutput y = x + 1\n"
+        ),
+        of("it computes with f64, and the backend has bool, i64, f32 only")
+    );
+    let missing_ops = vec![Op::Exp];
+    assert_eq!(
+        refusal(
+            Capabilities {
+                missing_ops,
+                ..all()
+            },
+            "input x: f32[i=3]\noutput y = exp(x)\n"
+        ),
+        of("it uses the op `exp`, which the backend does not have")
+    );
+    assert_eq!(
+        refusal(
+            Capabilities {
+                vector_lanes: 4,
+                ..all()
+            },
+            "input x: f32[i=64]\noutput y = x * 2\n"
+        ),
+        of("it has vectors of 8 lanes, and the most is 4")
+    );
+    let max_params = Some(2);
+    assert_eq!(
+        refusal(
+            Capabilities {
+                max_params,
+                ..all()
+            },
+            "input a: f32\ninput b: f32\noutput y = a + b\n"
+        ),
+        of("it has 3 parameters, and the most is 2; split the program in two")
+    );
+    let private_memory = Some(16);
+    let told = refusal(
+        Capabilities {
+            private_memory,
+            ..all()
+        },
+        "input x: f32[i=3, j=40]\ns = cumsum[j](x)\noutput y = s * max[j](s)\n",
+    );
+    assert!(told.contains("bytes, and a work-item has 16"), "{told}");
+}

@@ -1,0 +1,241 @@
+//! Writes the code of many kernels into a folder: what `cargo xtask replay` compares.
+//!
+//! `corpus FOLDER` writes `FOLDER/EMITTER/TARGET/PROGRAM.EXTENSION` for every emitter in [`EMITTERS`], every
+//! target in [`TARGETS`] and every program: those under `examples/programs`, the features of the
+//! conformance suite, and every op at every dtype. Nothing depends on the machine it runs on, so two
+//! folders differ only where the code that wrote them does.
+
+use loopwright_backend::{CompileOptions, Stages, Target};
+use loopwright_conformance::features::FEATURES;
+use loopwright_conformance::generate::plain_schedule;
+use loopwright_emit::{C, C99, Dialect, EmitOptions, emit};
+use loopwright_gccjit::GccJit;
+use loopwright_graph::{Graph, GraphBuilder, GraphError, parse};
+use loopwright_kernel::Module;
+use loopwright_kernel::passes::Pipeline;
+use loopwright_looptree::Schedule;
+use loopwright_ops::DType;
+use loopwright_ops::reference::{Row, RowOp, rows};
+use loopwright_symbolic::Expr;
+use loopwright_text::Source;
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+/// Something that writes code without the machine the code is for.
+struct Emitter {
+    /// Its folder.
+    name: &'static str,
+    /// How its files end.
+    extension: &'static str,
+    /// The code of a module, or why there is none, which is written down in its place.
+    write: fn(&Module) -> Result<String, String>,
+}
+
+/// Every emitter. A backend is added with a line here: its name, and a function from a module to text
+/// that needs no hardware and says nothing of this machine.
+const EMITTERS: &[Emitter] = &[
+    Emitter {
+        name: "kernel",
+        extension: "lwk",
+        write: |module| Ok(module.to_string()),
+    },
+    Emitter {
+        name: "c",
+        extension: "c",
+        write: |module| dialect(&C, module),
+    },
+    Emitter {
+        name: "c99",
+        extension: "c",
+        write: |module| dialect(&C99, module),
+    },
+    // What the library is told, for processors with AVX2 as every machine of ours has; nothing where the
+    // library is missing.
+    Emitter {
+        name: "gccjit",
+        extension: "c",
+        write: |module| {
+            // The library is loaded once.
+            static BACKEND: LazyLock<GccJit> =
+                LazyLock::new(|| GccJit::from_env().with_instructions(3));
+            let described = BACKEND.description(module, &CompileOptions::default());
+            described.map_err(|refusal| refusal.to_string())
+        },
+    },
+];
+
+fn dialect(dialect: &dyn Dialect, module: &Module) -> Result<String, String> {
+    match emit(module, dialect, &EmitOptions::default()) {
+        Ok(emitted) => Ok(emitted.source),
+        Err(refusal) => Err(refusal.to_string()),
+    }
+}
+
+/// What the default schedules are made for: never this machine.
+const TARGETS: &[(&str, Target)] = &[
+    ("scalar", Target::SCALAR),
+    ("vector32", vectors(32, 16)),
+    ("vector64", vectors(64, 32)),
+];
+
+const fn vectors(vector_bytes: u32, vector_registers: u32) -> Target {
+    Target {
+        vector_bytes,
+        vector_registers,
+        threads: 8,
+        ..Target::SCALAR
+    }
+}
+
+/// A file of the corpus before it is written in some language: its name, and modules with a heading each.
+type Programs = BTreeMap<String, Vec<(String, Module)>>;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let Some(folder) = std::env::args_os().nth(1).map(PathBuf::from) else {
+        return Err("usage: corpus FOLDER".into());
+    };
+    let mut files = 0;
+    for (target_name, target) in TARGETS {
+        let mut programs = Programs::new();
+        examples(target, &mut programs)?;
+        features(target, &mut programs)?;
+        ops(target, &mut programs)?;
+        for emitter in EMITTERS {
+            let folder = folder.join(emitter.name).join(target_name);
+            std::fs::create_dir_all(&folder)?;
+            for (name, modules) in &programs {
+                let path = folder.join(format!("{name}.{}", emitter.extension));
+                std::fs::write(&path, text(emitter, modules))
+                    .map_err(|error| format!("{}: {error}", path.display()))?;
+                files += 1;
+            }
+        }
+    }
+    println!("{files} files in {}", folder.display());
+    Ok(())
+}
+
+/// The text of a file.
+fn text(emitter: &Emitter, modules: &[(String, Module)]) -> String {
+    let mut text = String::new();
+    for (heading, module) in modules {
+        let code =
+            (emitter.write)(module).unwrap_or_else(|reason| format!("not written: {reason}\n"));
+        let _ = writeln!(text, "== {heading}\n{code}");
+    }
+    text
+}
+
+/// The programs of this project's `examples` folder.
+fn examples(target: &Target, programs: &mut Programs) -> Result<(), Box<dyn Error>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/programs");
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(&folder)? {
+        paths.push(entry?.path());
+    }
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "lw"));
+    for path in paths {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let modules = scheduled(&name, std::fs::read_to_string(&path)?, target)?;
+        programs.insert(format!("example.{name}"), modules);
+    }
+    Ok(())
+}
+
+/// The features that every backend must have.
+fn features(target: &Target, programs: &mut Programs) -> Result<(), Box<dyn Error>> {
+    for feature in FEATURES {
+        let program = format!("loopwright program 1\n{}", feature.program);
+        let modules = scheduled(feature.name, program, target)?;
+        programs.insert(format!("feature.{}", feature.name), modules);
+    }
+    Ok(())
+}
+
+/// A program as its default schedule has it, and as the plainest one.
+fn scheduled(
+    name: &str,
+    program: String,
+    target: &Target,
+) -> Result<Vec<(String, Module)>, Box<dyn Error>> {
+    let source = Source::new(name, program);
+    let graph = parse(&source).map_err(|error| error.render(&source))?;
+    let plain = plain_schedule(&graph.clone().with_stores());
+    Ok(vec![
+        (
+            "default schedule".to_owned(),
+            compiled(name, &graph, None, target)?,
+        ),
+        (
+            "plain schedule".to_owned(),
+            compiled(name, &graph, Some(&plain), target)?,
+        ),
+    ])
+}
+
+/// The kernel of a program after all passes.
+fn compiled(
+    name: &str,
+    graph: &Graph,
+    schedule: Option<&Schedule>,
+    target: &Target,
+) -> Result<Module, String> {
+    Stages::new(graph, schedule, target, &Pipeline::standard())
+        .map(|stages| stages.module)
+        .map_err(|error| format!("{name}: {error}"))
+}
+
+/// Every op at every dtype it has reference values for, a file for each op.
+fn ops(target: &Target, programs: &mut Programs) -> Result<(), Box<dyn Error>> {
+    let mut seen = BTreeSet::new();
+    for row in rows() {
+        let op = match row.op {
+            RowOp::Op(op) => op.to_string(),
+            RowOp::Cast(to) => format!("cast_to_{to}"),
+            RowOp::Bitcast(to) => format!("bitcast_to_{to}"),
+            RowOp::Reduce(op) => format!("reduce_{op}"),
+            RowOp::Scan(op) => format!("scan_{op}"),
+            RowOp::ArgMax => "argmax".to_owned(),
+            RowOp::ArgMin => "argmin".to_owned(),
+            RowOp::Sort => "sort".to_owned(),
+            RowOp::ArgSort => "argsort".to_owned(),
+        };
+        let name = format!("{op} {}", row.dtype);
+        if seen.insert(name.clone()) {
+            let module = compiled(&name, &op_program(&row)?, None, target)?;
+            let modules = programs.entry(format!("op.{op}")).or_default();
+            modules.push((name, module));
+        }
+    }
+    Ok(())
+}
+
+/// The program of an op: inputs over `N` elements, one output.
+fn op_program(row: &Row) -> Result<Graph, GraphError> {
+    let mut builder = GraphBuilder::new();
+    let size = builder.size("N", None)?;
+    let dim = builder.dim("i")?;
+    builder.set_size(dim, Expr::symbol(size), "the corpus");
+    let mut inputs = Vec::new();
+    for (name, operand) in ["a", "b", "c"].into_iter().zip(&row.operands) {
+        // `select` has a condition; all other operands have the row's dtype.
+        let dtype: DType = operand.first().map_or(row.dtype, |value| value.dtype());
+        inputs.push(builder.input(name, dtype, &[dim])?);
+    }
+    let node = match row.op {
+        RowOp::Op(op) => builder.map(op, &inputs)?,
+        RowOp::Cast(to) => builder.cast(inputs[0], to),
+        RowOp::Bitcast(to) => builder.bitcast(inputs[0], to)?,
+        RowOp::Reduce(op) => builder.reduce(op, inputs[0], &[dim], None)?,
+        RowOp::Scan(op) => builder.scan(op, inputs[0], dim, None, false, false)?,
+        RowOp::ArgMax => builder.arg_reduce(true, inputs[0], dim)?,
+        RowOp::ArgMin => builder.arg_reduce(false, inputs[0], dim)?,
+        RowOp::Sort => builder.sort(inputs[0], dim, false)?,
+        RowOp::ArgSort => builder.arg_sort(inputs[0], dim, false)?,
+    };
+    builder.output("result", node)?;
+    builder.finish()
+}

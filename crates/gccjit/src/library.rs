@@ -1,0 +1,118 @@
+//! Finding the library, and trying whether it works.
+
+use crate::context::Context;
+use crate::ffi::{Api, FuncKind, MissingSymbol, types};
+use libloading::Library;
+use loopwright_backend::Unavailable;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The names that the library is looked for under: that of its one ABI, then that of development packages.
+pub(crate) const NAMES: [&str; 2] = ["libgccjit.so.0", "libgccjit.so"];
+
+/// What would help where the library is missing.
+const HELP: &str = "install it (Debian, Ubuntu: apt-get install libgccjit0)";
+
+/// The library, loaded.
+pub(crate) struct Loaded {
+    pub(crate) api: Api,
+    /// What it is, for people: `libgccjit 12.2.0`.
+    pub(crate) version: String,
+}
+
+/// One compilation at a time in a process: the compiler inside the library has global variables.
+pub(crate) fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    // What the lock guards is the library's own, and a panic of ours leaves it as it was.
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Loads the first of these libraries that there is, and tries it.
+pub(crate) fn load<Name: AsRef<str>>(names: &[Name]) -> Result<Arc<Loaded>, Unavailable> {
+    let broken = |reason: String, help: &str| Unavailable {
+        reason,
+        help: help.to_owned(),
+        broken: true,
+    };
+    let mut reasons = Vec::new();
+    for name in names {
+        let name = name.as_ref();
+        let library = match open(name) {
+            Ok(library) => library,
+            Err(error) => {
+                reasons.push(error.to_string());
+                continue;
+            }
+        };
+        let api = Api::find(library).map_err(|MissingSymbol(symbol)| {
+            broken(
+                format!("{name} has no {symbol}: it is older than GCC 12's"),
+                "install libgccjit of GCC 12 or later",
+            )
+        })?;
+        // The library has its version in three functions that need nothing.
+        // SAFETY: they take no arguments and can be called at any time.
+        let version = unsafe {
+            [api.version_major, api.version_minor, api.version_patchlevel].map(|part| part())
+        };
+        let [major, minor, patch] = version;
+        let loaded = Arc::new(Loaded {
+            api,
+            version: format!("libgccjit {major}.{minor}.{patch}"),
+        });
+        load_mathematics();
+        trial(&loaded).map_err(|reason| {
+            broken(
+                format!("{} cannot compile a small function: {reason}", loaded.version),
+                "it needs an assembler and a linker (Debian, Ubuntu: apt-get install binutils) and a \
+                 temporary directory (TMPDIR)",
+            )
+        })?;
+        return Ok(loaded);
+    }
+    Err(Unavailable {
+        reason: format!("there is no libgccjit here ({})", reasons.join("; ")),
+        help: HELP.to_owned(),
+        broken: false,
+    })
+}
+
+fn open(name: &str) -> Result<Library, libloading::Error> {
+    // SAFETY: the library is GCC's own, whose initialisers only set up its variables.
+    unsafe { Library::new(name) }
+}
+
+/// Makes the C library's mathematical functions visible to the code that is made: it is linked with nothing, and
+/// what it calls is found among what the process has loaded for everybody.
+fn load_mathematics() {
+    #[cfg(unix)]
+    {
+        use libloading::os::unix;
+        // SAFETY: the C library's mathematics have no initialisers of interest, and are mostly loaded already.
+        let library =
+            unsafe { unix::Library::open(Some("libm.so.6"), unix::RTLD_NOW | unix::RTLD_GLOBAL) };
+        if let Ok(library) = library {
+            // Stays for the life of the process, as code that calls into it may.
+            std::mem::forget(library);
+        }
+        // A C library without a libm of its own has the functions in the one library that everybody has.
+    }
+}
+
+/// Compiles `int lw_trial(void) { return 42; }` and calls it.
+fn trial(loaded: &Arc<Loaded>) -> Result<(), String> {
+    let _lock = one_at_a_time();
+    let context = Context::new(loaded).ok_or("it gives no context")?;
+    let int = context.basic(types::INT);
+    let (function, _) = context.function(FuncKind::Exported, int, "lw_trial", &[]);
+    let block = context.block(function, "entry");
+    context.give(block, Some(context.integer(int, 42)));
+    let compiled = context.compile()?;
+    let address = compiled.address("lw_trial").ok_or("the function is lost")?;
+    // SAFETY: the function was just described with this signature, and is alive as long as `compiled`.
+    let answer =
+        unsafe { std::mem::transmute::<*mut std::ffi::c_void, extern "C" fn() -> i32>(address)() };
+    match answer {
+        42 => Ok(()),
+        other => Err(format!("it gives {other}, not 42")),
+    }
+}

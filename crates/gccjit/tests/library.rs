@@ -1,0 +1,177 @@
+//! The library itself: where it is missing or not what it should be, and what it says of the code it makes.
+
+mod harness;
+
+use harness::available;
+use loopwright_backend::{BackendError, CompileOptions, Describe, KernelBackend};
+use loopwright_gccjit::GccJit;
+use loopwright_kernel::{Access, Builder, Function, FunctionKind, LoopKind, Module, Space, Type};
+use loopwright_ops::{DType, Op, Scalar};
+use std::path::PathBuf;
+
+const KERNEL: FunctionKind = FunctionKind::Kernel { group: None };
+
+fn module(functions: Vec<Function>) -> Module {
+    Module {
+        structs: Vec::new(),
+        functions,
+    }
+}
+
+/// `y = a * x + y`, with a branch on the way.
+fn scaled_sum() -> Function {
+    let mut b = Builder::new("scaled_sum", KERNEL);
+    let y = b.param_ptr(DType::F32, Space::Global, "y", Access::ReadWrite, true);
+    let x = b.param_ptr(DType::F32, Space::Global, "x", Access::Read, true);
+    let a = b.param_scalar(DType::F32, "a");
+    let n = b.param_scalar(DType::I64, "n");
+    let (zero, one) = (b.const_i64(0), b.const_i64(1));
+    b.for_loop(zero, n, one, LoopKind::Serial, "i", |b, i| {
+        let value = b.load(x, i);
+        let none = b.constant(Scalar::f32(0.0));
+        let positive = b.map(Op::Gt, &[value, none]);
+        b.if_then(positive, |b| {
+            let product = b.map(Op::Mul, &[a, value]);
+            let before = b.load(y, i);
+            let sum = b.map(Op::Add, &[product, before]);
+            b.store(y, i, sum);
+        });
+    });
+    b.finish()
+}
+
+/// Rows of a matrix added up by vectors, in parallel.
+fn row_sums() -> Function {
+    let mut b = Builder::new("row_sums", KERNEL);
+    let out = b.param_ptr(DType::F32, Space::Global, "out", Access::Write, true);
+    let a = b.param_ptr(DType::F32, Space::Global, "a", Access::Read, true);
+    let rows = b.param_scalar(DType::I64, "rows");
+    let cols = b.param_scalar(DType::I64, "cols");
+    let [zero, one, four] = [0, 1, 4].map(|value| b.const_i64(value));
+    b.for_loop(zero, rows, one, LoopKind::Parallel, "row", |b, row| {
+        let sum = b.alloc(Space::Private, Type::Vector(DType::F32, 4), 1, "sum");
+        let none = b.constant_vector(Scalar::f32(0.0), 4);
+        b.store(sum, zero, none);
+        b.for_loop(zero, cols, four, LoopKind::Serial, "col", |b, col| {
+            let start = b.mul_i64(row, cols);
+            let at = b.add_i64(start, col);
+            let part = b.load_vector(a, at, 4);
+            let before = b.load(sum, zero);
+            let after = b.map(Op::Add, &[before, part]);
+            b.store(sum, zero, after);
+        });
+        let total = b.load(sum, zero);
+        let total = b.reduce_lanes(loopwright_ops::ReduceOp::Sum, total);
+        b.store(out, row, total);
+    });
+    b.finish()
+}
+
+/// Integer division, which is a small function of its own.
+fn quotients() -> Function {
+    let mut b = Builder::new("quotients", KERNEL);
+    let p = b.param_ptr(DType::I32, Space::Global, "p", Access::ReadWrite, true);
+    let n = b.param_scalar(DType::I64, "n");
+    let (zero, one) = (b.const_i64(0), b.const_i64(1));
+    let last = b.sub_i64(n, one);
+    b.for_loop(zero, last, one, LoopKind::Serial, "i", |b, i| {
+        let next = b.add_i64(i, one);
+        let (left, right) = (b.load(p, i), b.load(p, next));
+        let quotient = b.map(Op::FloorDiv, &[left, right]);
+        b.store(p, i, quotient);
+    });
+    b.finish()
+}
+
+#[test]
+fn a_missing_library_is_missing() {
+    let backend = GccJit::with_library("libgccjit-that-is-not-there.so");
+    let why = backend
+        .availability()
+        .expect_err("there is no library of that name");
+    assert!(!why.broken, "{why}");
+    assert!(
+        why.reason.contains("libgccjit-that-is-not-there.so"),
+        "{why}"
+    );
+    assert!(why.help.contains("apt-get install libgccjit0"), "{why}");
+    let error = backend.compile(&module(vec![scaled_sum()]), &CompileOptions::default());
+    let Err(BackendError::Unavailable { backend, .. }) = error else {
+        panic!("compiling without the library should say that it is missing");
+    };
+    assert_eq!(backend, "gccjit");
+}
+
+#[test]
+fn another_library_is_broken() {
+    let backend = GccJit::with_library("libm.so.6");
+    match backend.availability() {
+        // A system whose C library has other names.
+        Err(why) if !why.broken => eprintln!("SKIPPED: {why}"),
+        Err(why) => assert!(why.reason.contains("gcc_jit_"), "{why}"),
+        Ok(()) => panic!("the mathematics library is no compiler"),
+    }
+}
+
+#[test]
+fn the_log_says_how_the_code_was_made() {
+    let Some(backend) = available(GccJit::new()) else {
+        return;
+    };
+    for (strict, contraction) in [(true, "-ffp-contract=off"), (false, "-ffp-contract=fast")] {
+        let options = CompileOptions {
+            strict,
+            cache: None,
+        };
+        let executable = backend
+            .compile(&module(vec![scaled_sum()]), &options)
+            .expect("it compiles");
+        let log = executable.log().expect("there is a log");
+        for part in ["libgccjit ", " -O3 ", contraction, "compiled in "] {
+            assert!(log.contains(part), "no `{part}` in {log}");
+        }
+        assert!(!executable.from_cache());
+    }
+}
+
+/// What the library says it was told, in full. `BLESS=1` writes the expected files anew.
+#[test]
+fn code_is_what_it_was() {
+    let Some(backend) = available(GccJit::new().with_optimisation(1)) else {
+        return;
+    };
+    for function in [scaled_sum(), row_sums(), quotients()] {
+        let name = function.name.clone();
+        let executable = backend
+            .compile(&module(vec![function]), &CompileOptions::default())
+            .expect("it compiles");
+        let written = executable.code();
+        let log = executable.log().unwrap_or_default();
+        if !log.starts_with("libgccjit 12.") {
+            eprintln!("SKIPPED: the files are in the language of libgccjit 12: {log}");
+            return;
+        }
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/snapshots")
+            .join(format!("{name}.txt"));
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&path, &written).expect("the snapshot can be written");
+            continue;
+        }
+        let expected = std::fs::read_to_string(&path)
+            .unwrap_or_else(|error| panic!("{}: {error}; make it with BLESS=1", path.display()));
+        let differ = |(old, new): (&str, &str)| old != new;
+        let line = expected.lines().zip(written.lines()).position(differ);
+        if expected != written {
+            let line =
+                line.unwrap_or_else(|| expected.lines().count().min(written.lines().count()));
+            let show = |text: &str| text.lines().nth(line).unwrap_or("(the end)").to_owned();
+            panic!(
+                "{name}.txt differs in line {}:\n  expected: {}\n  written:  {}\nBLESS=1 accepts it",
+                line + 1,
+                show(&expected),
+                show(&written)
+            );
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Accelerators as the runtime sees them.
+
+use crate::code::{Kernel, Loaded, ManycoreCode, ParamKind};
+use crate::error::ManycoreError;
+use crate::machine::Machine;
+use crate::protocol::LaunchArgument;
+use crate::settings::Settings;
+use crate::shared::Shared;
+use loopwright_backend::{
+    ALIGNMENT, BackendError, Call, DeviceError, Executable, Launch, Limits, MemoryAccess,
+    Placeholder, PlainDevice, Slab,
+};
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// An accelerator. It is started when it is first used, and ends when nobody has this, a slab or a launch of it any
+/// more.
+pub(crate) struct ManycoreDevice {
+    name: String,
+    settings: Settings,
+    shared: Arc<Shared>,
+    machine: Mutex<Option<Arc<Machine>>>,
+}
+
+impl ManycoreDevice {
+    pub(crate) fn new(number: usize, settings: Settings, shared: Arc<Shared>) -> ManycoreDevice {
+        ManycoreDevice {
+            name: format!("{}{number}", crate::NAME),
+            settings,
+            shared,
+            machine: Mutex::default(),
+        }
+    }
+
+    /// Whether it has run and cannot be used any more.
+    pub(crate) fn is_lost(&self) -> bool {
+        let machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        machine.as_ref().is_some_and(|machine| machine.is_lost())
+    }
+
+    /// The accelerator, started.
+    pub(crate) fn machine(&self) -> Result<Arc<Machine>, ManycoreError> {
+        let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(machine) = &*machine {
+            return Ok(Arc::clone(machine));
+        }
+        let firmware = self.shared.firmware()?;
+        let counters = Arc::clone(&self.shared.counters);
+        let started = Machine::start(&self.name, &firmware, &self.settings, counters)?;
+        Ok(Arc::clone(machine.insert(Arc::new(started))))
+    }
+}
+
+impl PlainDevice for ManycoreDevice {
+    fn limits(&self) -> Limits {
+        let Settings {
+            cores,
+            local_memory,
+            memory,
+            ..
+        } = self.settings;
+        Limits {
+            description: format!(
+                "simulated accelerator of {cores} cores with {} KiB each, in a process of its own",
+                local_memory >> 10
+            ),
+            memory: Some(memory),
+            threads: cores,
+            // It does one thing at a time.
+            streams: 1,
+            host_memory: false,
+        }
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Arc<dyn Slab>, DeviceError> {
+        let machine = self.machine()?;
+        Ok(Arc::new(ManycoreSlab {
+            slab: machine.allocate(bytes)?,
+            bytes,
+            machine,
+        }))
+    }
+
+    fn prepare(
+        &self,
+        code: &Arc<dyn Executable>,
+        kernel: &str,
+        slabs: Vec<Arc<dyn Slab>>,
+        arguments: &[Placeholder],
+    ) -> Result<Box<dyn Launch>, DeviceError> {
+        let found = code.device_code().and_then(|code| {
+            let code: &dyn Any = &**code;
+            code.downcast_ref::<ManycoreCode>()
+        });
+        let found = found.ok_or_else(|| {
+            DeviceError::Other(format!(
+                "kernel `{kernel}` was not compiled for `{}`",
+                self.name
+            ))
+        })?;
+        let wrong = |reason: String| {
+            DeviceError::Backend(BackendError::Call {
+                kernel: kernel.to_owned(),
+                reason,
+            })
+        };
+        let Some(kernel) = found.kernel(kernel) else {
+            return Err(wrong("the code has no kernel of that name".to_owned()));
+        };
+        if kernel.params.len() != arguments.len() {
+            return Err(wrong(format!(
+                "it takes {} arguments, not {}",
+                kernel.params.len(),
+                arguments.len()
+            )));
+        }
+        let machine = self.machine()?;
+        let mut prepared = Vec::with_capacity(arguments.len());
+        for (argument, (placeholder, param)) in arguments.iter().zip(&kernel.params).enumerate() {
+            prepared.push(match (*placeholder, param.kind) {
+                (
+                    Placeholder::Memory {
+                        slab,
+                        offset,
+                        bytes,
+                        access,
+                    },
+                    ParamKind::Buffer { written, align },
+                ) => {
+                    if written && access == MemoryAccess::Read {
+                        return Err(wrong(format!(
+                            "it writes to `{}`, which is read-only",
+                            param.name
+                        )));
+                    }
+                    // Slabs start at pages.
+                    if bytes > 0 && !offset.is_multiple_of(align) {
+                        return Err(wrong(format!(
+                            "the buffer for `{}` must be aligned to {align} bytes",
+                            param.name
+                        )));
+                    }
+                    let slab = own(&slabs[slab], &machine);
+                    let slab = slab.ok_or(DeviceError::Foreign { argument })?.slab;
+                    Prepared::Known(memory(slab, offset, bytes))
+                }
+                (Placeholder::Integer(value), ParamKind::Integer) => {
+                    Prepared::Known(LaunchArgument::Integer(value))
+                }
+                (Placeholder::Static(at), ParamKind::Integer) => Prepared::Static(at),
+                (Placeholder::Merge { bytes }, ParamKind::Buffer { written: false, .. }) => {
+                    Prepared::Merge { argument, bytes }
+                }
+                (placeholder, kind) => {
+                    return Err(wrong(format!(
+                        "`{}` takes {kind:?}, not {placeholder:?}",
+                        param.name
+                    )));
+                }
+            });
+        }
+        let loaded = found.load(&machine)?;
+        Ok(Box::new(ManycoreLaunch {
+            entry: loaded.entry(&machine, kernel)?,
+            kernel: Arc::clone(kernel),
+            arguments: prepared,
+            _loaded: loaded,
+            _slabs: slabs,
+            machine,
+        }))
+    }
+}
+
+/// The slab as one of this machine's.
+fn own<'a>(slab: &'a Arc<dyn Slab>, machine: &Arc<Machine>) -> Option<&'a ManycoreSlab> {
+    let slab: &dyn Any = &**slab;
+    let slab = slab.downcast_ref::<ManycoreSlab>()?;
+    Arc::ptr_eq(&slab.machine, machine).then_some(slab)
+}
+
+fn memory(slab: u64, offset: usize, bytes: usize) -> LaunchArgument {
+    LaunchArgument::Memory {
+        slab,
+        offset: offset as u64,
+        bytes: bytes as u64,
+    }
+}
+
+/// A slab of an accelerator's memory, known by its number there.
+pub(crate) struct ManycoreSlab {
+    machine: Arc<Machine>,
+    slab: u64,
+    bytes: usize,
+}
+
+impl Slab for ManycoreSlab {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    unsafe fn write(&self, offset: usize, from: &[u8]) -> Result<(), DeviceError> {
+        Ok(self.machine.write(self.slab, offset, from)?)
+    }
+
+    unsafe fn read(&self, offset: usize, to: &mut [u8]) -> Result<(), DeviceError> {
+        Ok(self.machine.read(self.slab, offset, to)?)
+    }
+
+    fn address(&self) -> Option<*mut u8> {
+        None
+    }
+}
+
+impl Drop for ManycoreSlab {
+    fn drop(&mut self) {
+        self.machine.discard_slab(self.slab);
+    }
+}
+
+/// A kernel with its arguments.
+struct ManycoreLaunch {
+    machine: Arc<Machine>,
+    kernel: Arc<Kernel>,
+    /// The numbers of the program and of the entry.
+    entry: (u64, u64),
+    arguments: Vec<Prepared>,
+    /// Keeps the program there.
+    _loaded: Arc<Loaded>,
+    /// Keeps the memory there.
+    _slabs: Vec<Arc<dyn Slab>>,
+}
+
+#[derive(Clone, Copy)]
+enum Prepared {
+    Known(LaunchArgument),
+    Static(usize),
+    Merge { argument: usize, bytes: usize },
+}
+
+impl Launch for ManycoreLaunch {
+    unsafe fn run(&self, call: &Call<'_>) -> Result<(), DeviceError> {
+        let mut merged = None;
+        for argument in &self.arguments {
+            if let Prepared::Merge { argument, bytes } = *argument {
+                let found = call
+                    .merge
+                    .and_then(|(slab, offset)| Some((own(slab, &self.machine)?.slab, offset)));
+                let (slab, offset) = found.ok_or(DeviceError::Foreign { argument })?;
+                merged = Some(memory(slab, offset, bytes));
+            }
+        }
+        let arguments = self.arguments.iter().map(|argument| match *argument {
+            Prepared::Known(argument) => argument,
+            Prepared::Static(at) => LaunchArgument::Integer(call.statics[at]),
+            Prepared::Merge { .. } => merged.expect("the merge buffer was just found"),
+        });
+        let Kernel { name, group, .. } = &*self.kernel;
+        Ok(self.machine.launch(name, self.entry, *group, arguments)?)
+    }
+}
+
+// Every array starts at a multiple of this in its slab, and slabs start at pages.
+const _: () = assert!(4096 % ALIGNMENT == 0);

@@ -1,0 +1,4 @@
+/* Its name is another language'\''s. */
+#include "honest.h"
+
+LIAR("Gerät!", (void)0)

@@ -1,0 +1,9 @@
+/* It says that it is done, and gives no code. */
+#include "honest.h"
+
+static uint32_t compile(const lw_program *program, const lw_options *options, lw_code **code, const lw_writer *error) {
+    (void)program, (void)options, (void)code, (void)error;
+    return LW_OK;
+}
+
+LIAR("no-code", plugin.compile = compile)

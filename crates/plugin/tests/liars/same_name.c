@@ -1,0 +1,4 @@
+/* It has the name of another. */
+#include "honest.h"
+
+LIAR("honest", (void)0)
