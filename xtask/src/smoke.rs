@@ -16,7 +16,7 @@ const PROGRAMS: &str = "examples/programs";
 /// An example takes milliseconds; one that takes this long hangs.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Runs `loopwright run PROGRAM --device D` for every example on the interpreter and on the C compiler.
+/// Runs `loopwright run PROGRAM --device D` for every example on every device that computes.
 pub(crate) fn run_examples(workspace: &Workspace, notes: &mut Notes) -> Result<(), Error> {
     let programs: Vec<PathBuf> = workspace
         .entries(PROGRAMS)?
@@ -36,8 +36,12 @@ pub(crate) fn run_examples(workspace: &Workspace, notes: &mut Notes) -> Result<(
 
     let mut devices = vec!["interp"];
     match tools::c_compiler(workspace) {
-        Ok(()) => devices.push("cc"),
-        Err(Missing(why)) => notes.skip("examples on the device cc", why),
+        Ok(()) => devices.extend(["cc", "manycore"]),
+        Err(Missing(why)) => notes.skip("examples on the devices cc and manycore", why),
+    }
+    match tools::gccjit(workspace) {
+        Ok(()) => devices.push("gccjit"),
+        Err(Missing(why)) => notes.skip("examples on the device gccjit", why),
     }
     let mut failures = 0;
     for program in &programs {
@@ -55,10 +59,10 @@ pub(crate) fn run_examples(workspace: &Workspace, notes: &mut Notes) -> Result<(
             let milliseconds = started.elapsed().as_millis();
             let name = workspace.shown(program);
             match result {
-                Ok(()) => println!("  ok     {device:<7} {name}  ({milliseconds} ms)"),
+                Ok(()) => println!("  ok     {device:<8} {name}  ({milliseconds} ms)"),
                 Err(error) => {
                     failures += 1;
-                    println!("  FAILED {device:<7} {name}: {error}");
+                    println!("  FAILED {device:<8} {name}: {error}");
                     for line in fs::read_to_string(&log).unwrap_or_default().lines() {
                         println!("    | {line}");
                     }

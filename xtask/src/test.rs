@@ -101,7 +101,7 @@ pub(crate) const STEPS: &[Step] = &[
     },
     Step {
         name: "smoke",
-        about: "every example program runs on the interpreter and on cc",
+        about: "every example program runs on every device that computes",
         run: |workspace, _, notes| smoke::run_examples(workspace, notes),
     },
     Step {
