@@ -122,19 +122,8 @@ impl Backend {
         units: &[CompileUnit<'_>],
         options: &CompileOptions,
     ) -> Result<Vec<Arc<dyn Executable>>, BackendError> {
-        let capabilities = self.capabilities();
         for unit in units {
-            capabilities
-                .check(unit.module)
-                .map_err(|refusal| BackendError::Unsupported {
-                    backend: self.name().to_owned(),
-                    kernel: refusal.kernel,
-                    reason: refusal.reason,
-                })?;
-            let refuse = self.refusals.as_ref();
-            if let Some(error) = refuse.and_then(|refuse| refuse(unit.module)) {
-                return Err(error);
-            }
+            self.check(unit.module)?;
         }
         match &self.way {
             Way::Loops(backend) => units
@@ -149,13 +138,59 @@ impl Backend {
                 Ok(vec![executable; units.len()])
             }
             Way::Devices(backend) => {
-                let code = with_module(units, |module| backend.compile(module, options))?;
-                let device = backend.devices().into_iter().next();
-                let executable: Arc<dyn Executable> = DeviceExecutable::new(code, device);
+                let executable = with_module(units, |module| {
+                    compile_for_device(&**backend, module, options)
+                })?;
                 Ok(vec![executable; units.len()])
             }
         }
     }
+
+    /// Compiles kernels that come from no program; `None` where the backend takes loop trees, since there
+    /// are none.
+    ///
+    /// # Errors
+    /// As [`Backend::compile`].
+    pub fn compile_module(
+        &self,
+        module: &Module,
+        options: &CompileOptions,
+    ) -> Option<Result<Arc<dyn Executable>, BackendError>> {
+        let checked = self.check(module);
+        match &self.way {
+            Way::Loops(_) => None,
+            Way::Kernels(backend) => Some(checked.and_then(|()| backend.compile(module, options))),
+            Way::Devices(backend) => {
+                Some(checked.and_then(|()| compile_for_device(&**backend, module, options)))
+            }
+        }
+    }
+
+    /// Fails where a module is beyond the backend's capabilities, or refused for a test.
+    fn check(&self, module: &Module) -> Result<(), BackendError> {
+        let checked = self.capabilities().check(module);
+        checked.map_err(|refusal| BackendError::Unsupported {
+            backend: self.name().to_owned(),
+            kernel: refusal.kernel,
+            reason: refusal.reason,
+        })?;
+        let refuse = self.refusals.as_ref();
+        match refuse.and_then(|refuse| refuse(module)) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Compiles a module, to be run on the first of the backend's devices.
+fn compile_for_device(
+    backend: &dyn DeviceBackend,
+    module: &Module,
+    options: &CompileOptions,
+) -> Result<Arc<dyn Executable>, BackendError> {
+    let code = backend.compile(module, options)?;
+    let device = backend.devices().into_iter().next();
+    Ok(DeviceExecutable::new(module, code, device))
 }
 
 /// The kernels of all units in one module.

@@ -252,7 +252,7 @@ pub(crate) struct CheckOptions {
     /// The seed of the random programs
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Checks only this group of rows, or these: ops, casts, folds, features, schedules, runtime, errors,
+    /// Checks only this group of rows, or these: ops, casts, folds, kernels, features, schedules, runtime, errors,
     /// fuzzing
     #[arg(long, value_name = "GROUP", value_parser = parse_group)]
     pub(crate) only: Vec<Group>,

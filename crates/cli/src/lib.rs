@@ -1,6 +1,6 @@
 //! The command line: `loopwright VERB`.
 //!
-//! The binary is nothing but [`main`]. A program of one's own that calls it is the same command line with
+//! The binary is nothing but [`main()`]. A program of one's own that calls it is the same command line with
 //! whatever backends that program links in:
 //!
 //! ```no_run

@@ -49,6 +49,7 @@ fn the_interpreter_passes() {
             "ops",
             "casts",
             "folds",
+            "kernels",
             "features",
             "schedules",
             "runtime",

@@ -3,6 +3,7 @@
 use crate::behaviours::{BEHAVIOURS, Behaviour};
 use crate::blocking::{Ran, resolve};
 use crate::features::FEATURES;
+use crate::kernels::{HandWritten, KERNELS};
 use crate::misuse::{MISUSES, Misuse};
 use crate::ops::{OpTest, op_tests, run_op_tests};
 use crate::oracle::{Mismatch, Oracle};
@@ -126,6 +127,7 @@ impl Kit {
             found: Mutex::default(),
         };
         run.ops();
+        run.kernels();
         run.programs();
         run.behaviours();
         run.misuses();
@@ -141,6 +143,7 @@ impl Kit {
     /// How many rows there are.
     pub(crate) fn rows(&self, options: &CheckOptions) -> usize {
         self.ops().len()
+            + KERNELS.len()
             + self.programs.len()
             + BEHAVIOURS.len() * options.schedulers.len()
             + MISUSES.len()
@@ -278,6 +281,19 @@ impl Run<'_> {
             let now = done.fetch_add(piece.len() as u64, Ordering::Relaxed) + piece.len() as u64;
             self.tell("ops", now, wanted.len() as u64);
             true
+        });
+    }
+
+    fn kernels(&self) {
+        let wanted: Vec<(usize, &HandWritten)> = KERNELS
+            .iter()
+            .enumerate()
+            .filter(|(_, kernel)| self.is_wanted(kernel.row()))
+            .collect();
+        self.each("kernels", wanted.len(), &|at| {
+            let (place, kernel) = wanted[at];
+            let (uses, verdict) = kernel.run(self.oracle.backend());
+            self.note(place, kernel.row(), None, uses, verdict);
         });
     }
 

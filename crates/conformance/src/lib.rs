@@ -5,12 +5,14 @@
 //!   ([`loopwright_graph::evaluate()`]) and says which stage is to blame for a difference.
 //! - [`shrink`]: makes a failing program small and writes it to a file.
 //! - [`ops`]: every op at every dtype against values computed independently.
+//! - [`kernels`]: kernels written by hand, against the kernel interpreter.
 //! - [`features`]: small programs, one for each thing that a backend must be able to run.
 //! - [`schedules`]: small programs with schedules, one for each construct of schedules.
 //! - [`behaviours`]: what must hold when code meets memory and time, under either scheduler.
 //! - [`misuse`]: what must be refused, and how.
 //! - [`suite`]: all of it, as `loopwright check` runs it, and as the tests of a backend's crate with one
 //!   line ([`conformance_tests!`]).
+//! - [`lanes`]: every op at every dtype in scalars and vectors of all widths, for a crate that compiles kernels.
 //! - [`mutate`]: damaged texts for the parsers.
 //! - [`verify`]: a run of any program, checked after the fact; what `LOOPWRIGHT_VERIFY=1` does.
 //!
@@ -38,12 +40,15 @@
 
 pub mod behaviours;
 mod blocking;
+mod buffer;
 mod error;
 pub mod features;
 mod files;
 mod fuzz;
 pub mod generate;
+pub mod kernels;
 mod kit;
+pub mod lanes;
 pub mod misuse;
 pub mod mutate;
 pub mod ops;

@@ -2,7 +2,9 @@
 
 use crate::behaviours::{Bench, Stop, run_on};
 use crate::behaviours::{ensure, link, write};
+use crate::buffer::Buffer;
 use crate::features::parsed;
+use crate::kernels;
 use crate::kit::RowName;
 use crate::pieces::Pieces;
 use crate::report::Group;
@@ -13,7 +15,7 @@ use loopwright_backend::{
 };
 use loopwright_graph::Array;
 use loopwright_kernel::passes::Pipeline;
-use loopwright_kernel::{Module, parse};
+use loopwright_kernel::{Access, Builder, FunctionKind, Module, Space, parse};
 use loopwright_lower::KernelParam;
 use loopwright_ops::{DType, Scalar};
 use loopwright_text::Source;
@@ -38,8 +40,9 @@ macro_rules! misuses {
 }
 
 misuses! {
-    unknown_kernel too_few_arguments too_many_arguments arrays_that_do_not_fit
-    beyond_capabilities works_after_a_failure dropped_while_another_runs
+    unknown_kernel too_few_arguments too_many_arguments arguments_of_another_kind
+    arrays_that_do_not_fit beyond_capabilities works_after_a_failure
+    dropped_while_another_runs
 }
 
 /// The row of that name.
@@ -191,6 +194,68 @@ fn too_few_arguments(bench: &Bench<'_>) -> Result<(), Stop> {
 
 fn too_many_arguments(bench: &Bench<'_>) -> Result<(), Stop> {
     is_refused(bench, Call::OneMore, loopwright_backend::KERNEL)
+}
+
+/// Scalars for buffers and the other way round, scalars of another dtype, memory that must not be written or
+/// is not aligned.
+fn arguments_of_another_kind(bench: &Bench<'_>) -> Result<(), Stop> {
+    if !bench.computes {
+        let why = "it has no use for arguments: it does not compute";
+        return Err(Stop::NotApplicable(why.to_owned()));
+    }
+    let mut b = Builder::new("move", FunctionKind::Kernel { group: None });
+    let out = b.param_ptr(DType::I64, Space::Global, "out", Access::Write, true);
+    let x = b.param_ptr(DType::I64, Space::Global, "x", Access::Read, true);
+    let at = b.param_scalar(DType::I64, "at");
+    let value = b.load(x, at);
+    b.store(out, at, value);
+    let executable = kernels::compiled(bench, &kernels::module(vec![b.finish()]), true)?;
+    let x = Buffer::of(&[Scalar::i64(7); 2]);
+    let untouched = Buffer::of(&[Scalar::i64(-1); 2]);
+    let read = || Argument::Read(x.bytes());
+    let index = || Argument::Scalar(Scalar::i64(0));
+    // What comes after `out`, or all of them where memory is not given to be written.
+    let wrong: [(&str, bool, Vec<Argument<'_>>); 5] = [
+        ("`out` is read-only", false, vec![read(), read(), index()]),
+        ("`out` is a scalar", false, vec![index(), read(), index()]),
+        ("`x` is a scalar", true, vec![index(), index()]),
+        ("`at` is a buffer", true, vec![read(), read()]),
+        (
+            "`at` is f32",
+            true,
+            vec![read(), Argument::Scalar(Scalar::f32(0.0))],
+        ),
+    ];
+    for (what, writes, rest) in wrong {
+        let mut out = Buffer::of(&[Scalar::i64(-1); 2]);
+        let mut arguments = Vec::new();
+        if writes {
+            arguments.push(Argument::Write(out.bytes_mut()));
+        }
+        arguments.extend(rest);
+        let error = match executable.run("move", &mut arguments) {
+            Ok(()) => return Err(Stop::Failed(format!("a call where {what} is not refused"))),
+            Err(error) => error.to_string(),
+        };
+        drop(arguments);
+        ensure(error.contains("move"), || {
+            format!("the error where {what} does not name the kernel `move`: {error}")
+        })?;
+        ensure(out.bytes() == untouched.bytes(), || {
+            format!("a call where {what} is refused, and yet something was written")
+        })?;
+    }
+    // Memory that is not aligned is refused, or does not matter.
+    let mut out = Buffer::of(&[Scalar::i64(-1); 2]);
+    let part = &mut out.bytes_mut()[1..9];
+    match executable.run("move", &mut [Argument::Write(part), read(), index()]) {
+        Ok(()) => ensure(out.bytes()[1..9] == x.bytes()[..8], || {
+            "memory that is not aligned is written in another place".to_owned()
+        }),
+        Err(_) => ensure(out.bytes() == untouched.bytes(), || {
+            "memory that is not aligned is refused, and yet something was written".to_owned()
+        }),
+    }
 }
 
 /// Arrays of another size than the program's never reach the backend.

@@ -13,6 +13,8 @@ pub enum Group {
     Casts,
     /// A reduction, a scan or a sort at a dtype.
     Folds,
+    /// A kernel written by hand.
+    Kernels,
     /// A program that shows one feature.
     Features,
     /// A program with a schedule that shows one construct.
@@ -27,10 +29,11 @@ pub enum Group {
 
 impl Group {
     /// All of them, in the order in which they are run.
-    pub const ALL: [Group; 8] = [
+    pub const ALL: [Group; 9] = [
         Group::Ops,
         Group::Casts,
         Group::Folds,
+        Group::Kernels,
         Group::Features,
         Group::Schedules,
         Group::Runtime,
@@ -44,6 +47,7 @@ impl Group {
             Group::Ops => "ops",
             Group::Casts => "casts",
             Group::Folds => "folds",
+            Group::Kernels => "kernels",
             Group::Features => "features",
             Group::Schedules => "schedules",
             Group::Runtime => "runtime",

@@ -4,12 +4,16 @@ pub use loopwright_backend::{Backend, Scheduler};
 
 use crate::behaviours::BEHAVIOURS;
 use crate::blocking::{Ran, resolve};
-use crate::features::FEATURES;
+use crate::features::{FEATURES, parsed};
 use crate::fuzz::fuzz;
+use crate::kernels::KERNELS;
 use crate::kit::{Kit, Wanted};
 use crate::misuse::MISUSES;
 use crate::report::{Failure, Group, Outcome, Report};
 use crate::schedules::SCHEDULES;
+use loopwright_backend::{CompileOptions, Compiler};
+use loopwright_graph::Array;
+use loopwright_ops::DType;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -65,7 +69,7 @@ pub type Progress = Arc<dyn Fn(&Step) + Send + Sync>;
 /// How far the suite is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// `ops`, `programs`, `runtime`, `errors` or `fuzzing`.
+    /// `ops`, `kernels`, `programs`, `runtime`, `errors` or `fuzzing`.
     pub stage: &'static str,
     /// Rows or programs that are done.
     pub done: u64,
@@ -75,7 +79,7 @@ pub struct Step {
     pub failed: u64,
 }
 
-/// Checks a backend: every op at every dtype, features, schedules, the runtime, errors, then random
+/// Checks a backend: every op at every dtype, kernels, features, schedules, the runtime, errors, then random
 /// programs until the time is over.
 pub fn check(backend: Backend, options: &CheckOptions) -> Report {
     let kit = Kit::new(&backend);
@@ -108,6 +112,7 @@ pub fn check(backend: Backend, options: &CheckOptions) -> Report {
 /// those of ops and random programs.
 pub fn row_names(group: Group) -> Vec<&'static str> {
     match group {
+        Group::Kernels => KERNELS.iter().map(|row| row.name).collect(),
         Group::Features => FEATURES.iter().map(|row| row.name).collect(),
         Group::Schedules => SCHEDULES.iter().map(|row| row.name).collect(),
         Group::Runtime => BEHAVIOURS.iter().map(|row| row.name).collect(),
@@ -187,7 +192,7 @@ pub fn assert_random_programs(backend: Backend) {
         tests: None,
         suspects: crate::Pieces::new(),
     });
-    complain(&rows.collect::<Vec<_>>());
+    complain(&rows.collect::<Vec<_>>(), true);
 }
 
 /// Tests run at the same time anyway.
@@ -222,11 +227,28 @@ fn assert_rows(backend: &Backend, options: &CheckOptions, wanted: &Wanted<'_>) {
     }
     let mut resolved = resolve(ran);
     resolved.truncate(own);
-    complain(&resolved);
+    let blocked = |ran: &Ran| matches!(ran.row.outcome, Outcome::Blocked { .. });
+    let begun = !resolved.iter().any(blocked) || copies(backend);
+    complain(&resolved, begun);
 }
 
-/// Says what is blocked or does not apply, and panics with what fails.
-fn complain(rows: &[Ran]) {
+/// Whether a backend can copy an array. One that cannot has not begun, and nothing of it should look well.
+fn copies(backend: &Backend) -> bool {
+    let graph = parsed("copy", "input x: f32[i=4]\noutput y = x\n");
+    let compiler = Compiler::new(backend.clone(), CompileOptions::default());
+    let array = Array::from_f64(DType::F32, &[4], &[1.0, 2.0, 3.0, 4.0]);
+    let run = || -> Option<()> {
+        let program = compiler.compile(&graph, None).ok()?;
+        let mut run = program.bind(&[]).ok()?;
+        run.give("x", array.ok()?).ok()?;
+        run.run().ok()
+    };
+    run().is_some()
+}
+
+/// Says what is blocked or does not apply, and panics with what fails. What is blocked fails, too, where a
+/// backend has not `begun`.
+fn complain(rows: &[Ran], begun: bool) {
     let mut failures = Vec::new();
     for Ran { row, .. } in rows {
         match &row.outcome {
@@ -234,9 +256,14 @@ fn complain(rows: &[Ran]) {
             Outcome::Failed { message, .. } => {
                 failures.push(format!("{}: {message}", row.name()));
             }
-            Outcome::Blocked { by } => {
+            Outcome::Blocked { by } if begun => {
                 eprintln!("BLOCKED: {} by {}", row.name(), by.join(", "));
             }
+            Outcome::Blocked { by } => failures.push(format!(
+                "{}: blocked by {}; this backend does not even copy an array yet",
+                row.name(),
+                by.join(", ")
+            )),
             Outcome::NotApplicable { why } => {
                 eprintln!("NOT APPLICABLE: {}: {why}", row.name());
             }
@@ -255,7 +282,7 @@ fn complain(rows: &[Ran]) {
 /// `conformance_tests!(make_backend())`, where the expression gives `Option<Backend>` and has said why if it
 /// gives `None`.
 ///
-/// There is one test for each feature, construct of schedules and misuse, one for each behaviour of the runtime
+/// There is one test for each kernel, feature, construct of schedules and misuse, one for each behaviour of the runtime
 /// under each scheduler, and a few for the tables of ops and for random programs. What does not apply to the
 /// backend, or is blocked by an op that fails its own test, passes and says so.
 #[macro_export]
@@ -264,6 +291,8 @@ macro_rules! conformance_tests {
         fn conformance_backend() -> Option<$crate::suite::Backend> {
             $make
         }
+
+        $crate::conformance_tests! { @kernels }
 
         $crate::conformance_tests! { @rows features Features:
             matrix_product broadcast reductions accumulators arg_reductions scans sorting gather
@@ -283,8 +312,8 @@ macro_rules! conformance_tests {
         }
 
         $crate::conformance_tests! { @rows errors Errors:
-            unknown_kernel too_few_arguments too_many_arguments arrays_that_do_not_fit
-            beyond_capabilities works_after_a_failure dropped_while_another_runs
+            unknown_kernel too_few_arguments too_many_arguments arguments_of_another_kind
+            arrays_that_do_not_fit beyond_capabilities works_after_a_failure dropped_while_another_runs
         }
 
         mod runtime {
@@ -340,6 +369,14 @@ macro_rules! conformance_tests {
             }
         }
     };
+    (@kernels) => {
+        $crate::conformance_tests! { @rows kernels Kernels:
+            loops_branches_and_arrays parallel_loops_capture_what_they_use
+            work_items_of_a_grid_of_one atomics_add_up_in_parallel
+            every_atomic_gives_the_value_before structs_and_calls vectors_in_structs matrix_tiles
+            comparisons_become_lanes constants_compute_in_their_own_type
+        }
+    };
     (@behaviours $module:ident $scheduler:ident) => {
         mod $module {
             $crate::conformance_tests! { @tests Runtime |backend, name| {
@@ -384,5 +421,18 @@ macro_rules! conformance_tests {
             let all = $crate::suite::row_names($crate::Group::$group);
             assert_eq!(here.as_slice(), all.as_slice());
         }
+    };
+}
+
+/// Those of [`conformance_tests!`](crate::conformance_tests) that run kernels written by hand, alone:
+/// `kernel_tests!(make_backend())`. For a backend that is tested in more than one setting.
+#[macro_export]
+macro_rules! kernel_tests {
+    ($make:expr) => {
+        fn conformance_backend() -> Option<$crate::suite::Backend> {
+            $make
+        }
+
+        $crate::conformance_tests! { @kernels }
     };
 }

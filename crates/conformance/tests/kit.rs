@@ -104,7 +104,12 @@ fn passed(report: &Report) -> Vec<String> {
 
 #[test]
 fn what_computes_nothing_fails_wherever_values_count() {
-    let groups = [Group::Features, Group::Schedules, Group::Runtime];
+    let groups = [
+        Group::Kernels,
+        Group::Features,
+        Group::Schedules,
+        Group::Runtime,
+    ];
     let report = checked(other(Capabilities::default(), Manners::Lazy), &groups);
     // These are about memory and plans alone.
     let expected = [
@@ -141,6 +146,7 @@ fn calls_that_do_not_fit_must_be_refused() {
         "unknown_kernel",
         "too_few_arguments",
         "too_many_arguments",
+        "arguments_of_another_kind",
         "works_after_a_failure",
     ];
     assert_eq!(failed.collect::<Vec<_>>(), expected);
@@ -149,7 +155,10 @@ fn calls_that_do_not_fit_must_be_refused() {
 #[test]
 fn a_panic_is_a_failure_and_the_rest_goes_on() {
     let panicking = other(Capabilities::default(), Manners::Panicking);
-    let report = checked(panicking, &[Group::Schedules, Group::Runtime]);
+    let report = checked(
+        panicking,
+        &[Group::Kernels, Group::Schedules, Group::Runtime],
+    );
     assert_eq!(passed(&report), [""; 0]);
     for failure in &report.failures {
         let message = &failure.message;

@@ -5,10 +5,11 @@ mod support;
 use loopwright_backend::{
     Backend, BackendError, CompileOptions, Describe, Executable, KernelBackend,
 };
+use loopwright_conformance::lanes::Lanes;
 use loopwright_conformance::{CheckOptions, Group, Kit, Outcome, Piece, Pieces, Report, pieces};
 use loopwright_interp::Interp;
 use loopwright_kernel::{Block, Inst, Module, Stmt};
-use loopwright_ops::Op;
+use loopwright_ops::{DType, Op};
 use std::sync::Arc;
 
 /// Everything but random programs.
@@ -146,4 +147,16 @@ fn a_wrong_op_fails_its_own_rows_alone() {
             "{does} in place of {of}: every dtype shows it"
         );
     }
+}
+
+/// With the op, the dtype and the lanes, and what the operands were.
+#[test]
+#[should_panic(expected = "max_i16x8(1 (0x1), 0 (0x0)) gave 0 (0x0), expected 1 (0x1)")]
+fn a_wrong_op_is_wrong_in_lanes() {
+    let instead = Instead {
+        of: Op::Max,
+        does: Op::Min,
+    };
+    let lanes = Lanes::new(Backend::kernel_backend(instead)).widths(|_| &[8]);
+    lanes.assert_ops(&[DType::I16]);
 }

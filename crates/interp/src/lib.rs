@@ -8,7 +8,7 @@ use loopwright_backend::{
     register_backend,
 };
 use loopwright_kernel::Module;
-use loopwright_kernel::interpret::{Arg, Grid, Program};
+use loopwright_kernel::interpret::{Arg, Program};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -62,8 +62,9 @@ impl Executable for Interpreted {
                 Argument::Scalar(scalar) => Arg::Scalar(*scalar),
             })
             .collect();
+        let grid = self.program.one_group(kernel);
         self.program
-            .run(kernel, &mut arguments, Grid::default(), None)
+            .run(kernel, &mut arguments, grid, None)
             .map_err(|error| BackendError::Run {
                 kernel: kernel.to_owned(),
                 reason: error.to_string(),

@@ -1,6 +1,5 @@
 //! Where a behaviour is seen to: a backend, a scheduler, and what is needed over and over.
 
-use super::watched::Watched;
 use crate::features::parsed;
 use crate::pieces::{Pieces, pieces};
 use loopwright_backend::{
@@ -10,6 +9,7 @@ use loopwright_backend::{
 use loopwright_graph::Graph;
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::Pipeline;
+use loopwright_runtime::faults::{FaultyDevice, Operation};
 use loopwright_runtime::{
     BatchProgram, Code, CodeOptions, Context, Device, HostDevice, LinkOptions, Routine, Runtime,
     RuntimeError, RuntimeOptions,
@@ -130,7 +130,7 @@ impl<'a> Bench<'a> {
         ])
     }
 
-    /// A device that asks before it runs a kernel; see [`Watched`].
+    /// A device that asks before it runs a kernel.
     pub(crate) fn watched_device(
         &self,
         before: impl Fn(&str) -> Option<DeviceError> + Send + Sync + 'static,
@@ -142,7 +142,11 @@ impl<'a> Bench<'a> {
         );
         let inner = first.ok_or_else(|| Stop::NotApplicable("it has no device".to_owned()))?;
         let mut runtime = Runtime::empty(self.options());
-        let watched: Arc<dyn PlainDevice> = Arc::new(Watched::new(inner, before));
+        let watched: Arc<dyn PlainDevice> =
+            Arc::new(FaultyDevice::new(inner, move |operation| match operation {
+                Operation::Launch(kernel) => before(kernel),
+                Operation::Allocate(_) | Operation::Write(_) | Operation::Read(_) => None,
+            }));
         runtime.add_platform(self.backend.clone(), vec![watched]);
         Ok(runtime.device(self.backend.name())?)
     }

@@ -6,10 +6,10 @@
 
 mod bench;
 mod devices;
+mod gate;
 mod linking;
 mod memory;
 mod streams;
-mod watched;
 
 pub(crate) use bench::{Bench, Stop, ensure, link, write};
 

@@ -1,7 +1,7 @@
 //! What runs when, and what waits for what.
 
 use super::bench::{Bench, Stop, ensure, link, read, refused, write};
-use super::watched::Gate;
+use super::gate::Gate;
 use loopwright_backend::{DeviceError, Scheduler};
 use loopwright_runtime::RuntimeOptions;
 use std::num::NonZero;

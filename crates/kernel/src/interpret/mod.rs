@@ -119,6 +119,22 @@ impl Program {
         compile::compile(module)
     }
 
+    /// The grid of one work-group as large as a kernel insists on; of one work-item where it does not, or
+    /// where there is no such kernel.
+    pub fn one_group(&self, kernel: &str) -> Grid {
+        let group = self.functions.iter().zip(&self.kernels);
+        let mut group = group.filter(|(function, _)| function.name == kernel);
+        let group = group.find_map(|(_, (kind, _))| match kind {
+            FunctionKind::Kernel { group } => *group,
+            FunctionKind::Device => None,
+        });
+        let local = group.unwrap_or([1; 3]).map(u64::from);
+        Grid {
+            global: local,
+            local,
+        }
+    }
+
     /// Runs a kernel; with `steps`, gives up after so many instructions.
     pub fn run(
         &self,

@@ -5,7 +5,7 @@
 //! `cargo run -p loopwright-example-backends --bin far -- devices`
 use loopwright::backend::*;
 use loopwright::kernel::Module;
-use loopwright::kernel::interpret::{Arg, Grid, Program};
+use loopwright::kernel::interpret::{Arg, Program};
 use loopwright::ops::Scalar;
 use std::any::Any;
 use std::cell::Cell;
@@ -235,9 +235,8 @@ impl Launch for FarLaunch {
                 }
             });
         }
-        let ran = self
-            .image
-            .run(&self.kernel, &mut arguments, Grid::default(), None);
+        let grid = self.image.one_group(&self.kernel);
+        let ran = self.image.run(&self.kernel, &mut arguments, grid, None);
         ran.map_err(|error| {
             DeviceError::Backend(BackendError::Run {
                 kernel: self.kernel.clone(),

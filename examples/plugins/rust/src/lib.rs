@@ -10,7 +10,7 @@ use loopwright_backend::{
     Argument, BackendError, CompileOptions, Describe, Executable, KernelBackend,
 };
 use loopwright_kernel::Module;
-use loopwright_kernel::interpret::{Arg, Grid, Program};
+use loopwright_kernel::interpret::{Arg, Program};
 use std::sync::Arc;
 
 /// The backend. All else that it could say of itself has defaults: it runs on the processor, is always
@@ -56,8 +56,9 @@ impl Executable for Code {
             Argument::Scalar(scalar) => Arg::Scalar(*scalar),
         });
         let mut arguments: Vec<Arg<'_>> = arguments.collect();
+        let grid = self.program.one_group(kernel);
         self.program
-            .run(kernel, &mut arguments, Grid::default(), None)
+            .run(kernel, &mut arguments, grid, None)
             .map_err(|error| BackendError::Run {
                 kernel: kernel.to_owned(),
                 reason: error.to_string(),
