@@ -6,6 +6,8 @@
 //! equal and no dependence forbids it. From the tree follow the [`allocations`] (what is held in
 //! memory, how much of it, for how long), the [`accesses`] (strides and bounds) and the [`costs`]. A
 //! step can be handed to another backend; [`parts_by_delegate`] says which root subtrees run where.
+//! [`execute`] runs a tree element by element, with any arithmetic that a caller brings. [`mutate`] changes
+//! a schedule by one [`Mutation`] that keeps its values, or says which dependence stands against it.
 //!
 //! ```
 //! use loopwright_graph::parse;
@@ -52,6 +54,7 @@ mod cost;
 mod default_schedule;
 mod error;
 mod execute;
+mod mutate;
 mod schedule;
 mod target;
 mod text;
@@ -65,9 +68,14 @@ pub use cost::{StepCost, bytes_moved, costs, flops};
 pub use default_schedule::default_schedule;
 pub use error::ScheduleError;
 pub use execute::{Arithmetic, ExecuteError, NodeMemory, execute, execute_part};
+pub use mutate::{
+    Cursor, LoopName, Mutated, Mutation, MutationError, for_sharers, legal, mutate, reassociated,
+};
 pub use schedule::{
     Annotation, LoopSpec, NodeSchedule, Schedule, can_inline, carries, is_given, loop_dims,
 };
 pub use target::Target;
-pub use text::{parse_schedule, parse_tree, print_schedule, print_tree};
+pub use text::{
+    parse_mutation, parse_schedule, parse_tree, print_mutation, print_schedule, print_tree,
+};
 pub use tree::{LoopTree, TreeNode, TreeRef, loops_around, parts_by_delegate};

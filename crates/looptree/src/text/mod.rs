@@ -1,8 +1,10 @@
-//! Text forms of schedules and loop trees.
+//! Text forms of schedules, their changes, and loop trees.
 
+mod mutation;
 mod schedule;
 mod tree;
 
+pub use mutation::{parse_mutation, print_mutation};
 pub use schedule::{parse_schedule, print_schedule};
 pub use tree::{parse_tree, print_tree};
 
@@ -26,12 +28,17 @@ fn spec_text(graph: &Graph, spec: &LoopSpec) -> String {
     text
 }
 
-/// `delegate=` and the name: as it is where the lexer reads it as one word, else in quotes.
+/// `delegate=` and the name.
 fn delegate_text(name: &str) -> String {
+    format!("{DELEGATE}={}", backend_text(name))
+}
+
+/// A backend's name: as it is where the lexer reads it as one word, else in quotes.
+fn backend_text(name: &str) -> String {
     let tokens = lex(&Source::new(DELEGATE, name)).unwrap_or_default();
     let is_word = matches!(tokens.first(), Some((Token::Name(word), _)) if word == name);
     if is_word {
-        return format!("{DELEGATE}={name}");
+        return name.to_owned();
     }
     let mut quoted = String::with_capacity(name.len() + 2);
     for c in name.chars() {
@@ -43,7 +50,7 @@ fn delegate_text(name: &str) -> String {
             c => quoted.push(c),
         }
     }
-    format!("{DELEGATE}=\"{quoted}\"")
+    format!("\"{quoted}\"")
 }
 
 /// Whether a delegate stands here.
@@ -57,12 +64,23 @@ fn parse_delegate(
     cursor: &mut Cursor,
     delegate: &mut Option<Arc<str>>,
 ) -> Result<bool, Diagnostic> {
-    const QUOTES: &str = "a name that is not a word stands in quotes: `delegate=\"my-backend\"`";
     if !at_delegate(cursor) {
         return Ok(false);
     }
     let (_, start) = cursor.advance();
     cursor.advance();
+    let name = parse_backend(cursor)?;
+    if let Some(before) = delegate {
+        let message = format!("a delegate is named already: {}", delegate_text(before));
+        return Err(Diagnostic::new(start, message).help("one backend runs a step"));
+    }
+    *delegate = Some(name.into());
+    Ok(true)
+}
+
+/// Reads a backend's name.
+fn parse_backend(cursor: &mut Cursor) -> Result<String, Diagnostic> {
+    const QUOTES: &str = "a name that is not a word stands in quotes: `delegate=\"my-backend\"`";
     let span = cursor.span();
     let name = match cursor.peek().clone() {
         Token::Name(word) if *cursor.peek_at(1) != Token::Minus => word,
@@ -77,12 +95,7 @@ fn parse_delegate(
         return Err(Diagnostic::new(span, "a backend's name is not empty"));
     }
     cursor.advance();
-    if let Some(before) = delegate {
-        let message = format!("a delegate is named already: {}", delegate_text(before));
-        return Err(Diagnostic::new(start, message).help("one backend runs a step"));
-    }
-    *delegate = Some(name.into());
-    Ok(true)
+    Ok(name)
 }
 
 fn parse_node(cursor: &mut Cursor, graph: &Graph) -> Result<NodeId, Diagnostic> {
