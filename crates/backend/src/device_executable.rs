@@ -3,7 +3,8 @@
 use crate::device::{Call, DeviceCode, DeviceError, MemoryAccess, Placeholder, PlainDevice, Slab};
 use crate::error::BackendError;
 use crate::kernel_backend::{Argument, Executable};
-use loopwright_kernel::{Access, Function, FunctionKind, Module, Param, Space, Type};
+use crate::signature::Signature;
+use loopwright_kernel::{FunctionKind, Module};
 use loopwright_ops::DType;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Weak};
@@ -13,90 +14,18 @@ pub(crate) struct DeviceExecutable {
     code: Arc<dyn DeviceCode>,
     device: Option<Arc<dyn PlainDevice>>,
     /// What the kernels take, by their names.
-    kernels: FxHashMap<String, Vec<Takes>>,
+    kernels: FxHashMap<String, Result<Signature, String>>,
     /// Devices are handed the executable; this is how it hands on itself.
     this: Weak<DeviceExecutable>,
 }
 
-/// What a kernel's parameter takes.
-enum Takes {
-    Memory {
-        name: String,
-        written: bool,
-    },
-    Scalar {
-        name: String,
-        dtype: DType,
-    },
-    /// Something that no argument is.
-    Other {
-        name: String,
-    },
-}
-
 /// What the kernels of a module take.
-fn kernels(module: &Module) -> FxHashMap<String, Vec<Takes>> {
-    let takes = |function: &Function, param: &Param| {
-        let info = &function.values[param.value.0 as usize];
-        let name = info.name.clone();
-        match info.ty {
-            Type::Scalar(dtype) => Takes::Scalar { name, dtype },
-            Type::Pointer(Space::Global | Space::Constant, _) => Takes::Memory {
-                name,
-                written: param.access != Access::Read,
-            },
-            _ => Takes::Other { name },
-        }
-    };
+fn kernels(module: &Module) -> FxHashMap<String, Result<Signature, String>> {
     let kernels = module.functions.iter();
     let kernels = kernels.filter(|f| matches!(f.kind, FunctionKind::Kernel { .. }));
     kernels
-        .map(|f| {
-            let params = f.params.iter().map(|param| takes(f, param));
-            (f.name.clone(), params.collect())
-        })
+        .map(|f| (f.name.clone(), Signature::of(module, f)))
         .collect()
-}
-
-/// Refuses arguments that a kernel does not take: a device sees memory and numbers, whatever they are.
-fn check(takes: &[Takes], arguments: &[Argument<'_>]) -> Result<(), String> {
-    if takes.len() != arguments.len() {
-        let (takes, got) = (takes.len(), arguments.len());
-        return Err(format!("it takes {takes} arguments, not {got}"));
-    }
-    for (takes, argument) in takes.iter().zip(arguments) {
-        match (takes, argument) {
-            (
-                Takes::Memory {
-                    name,
-                    written: true,
-                },
-                Argument::Read(_),
-            ) => {
-                return Err(format!("`{name}` is written, and memory to read is given"));
-            }
-            (Takes::Memory { name, .. }, Argument::Scalar(scalar)) => {
-                return Err(format!(
-                    "`{name}` is memory, and {} is given",
-                    scalar.dtype()
-                ));
-            }
-            (Takes::Memory { .. }, _) => {}
-            (Takes::Scalar { dtype, .. }, Argument::Scalar(scalar)) if scalar.dtype() == *dtype => {
-            }
-            (Takes::Scalar { name, dtype }, Argument::Scalar(scalar)) => {
-                let got = scalar.dtype();
-                return Err(format!("`{name}` is {dtype}, and {got} is given"));
-            }
-            (Takes::Scalar { name, dtype }, _) => {
-                return Err(format!("`{name}` is {dtype}, and memory is given"));
-            }
-            (Takes::Other { name }, _) => {
-                return Err(format!("`{name}` is neither memory nor a number"));
-            }
-        }
-    }
-    Ok(())
 }
 
 impl DeviceExecutable {
@@ -199,14 +128,19 @@ impl Executable for DeviceExecutable {
             kernel: kernel.to_owned(),
             reason,
         };
-        let takes = self.kernels.get(kernel);
-        let takes = takes.ok_or_else(|| "the code has no kernel of that name".to_owned());
-        takes
-            .and_then(|takes| check(takes, arguments))
-            .map_err(|reason| BackendError::Call {
-                kernel: kernel.to_owned(),
-                reason,
-            })?;
+        // A device sees memory and numbers, whatever they are: what does not fit is refused here.
+        let check = || {
+            let signature = self.kernels.get(kernel);
+            let signature = signature.ok_or("the code has no kernel of that name")?;
+            let signature = signature.as_ref().map_err(Clone::clone)?;
+            signature.check_count(arguments.len())?;
+            let mut params = signature.params.iter().zip(&*arguments);
+            params.try_for_each(|(param, argument)| param.check(argument))
+        };
+        check().map_err(|reason: String| BackendError::Call {
+            kernel: kernel.to_owned(),
+            reason,
+        })?;
         let Some(device) = &self.device else {
             return Err(failed("its backend has no device".to_owned()));
         };

@@ -122,9 +122,7 @@ impl Backend {
         units: &[CompileUnit<'_>],
         options: &CompileOptions,
     ) -> Result<Vec<Arc<dyn Executable>>, BackendError> {
-        for unit in units {
-            self.check(unit.module)?;
-        }
+        self.check(units.iter().map(|unit| unit.module))?;
         match &self.way {
             Way::Loops(backend) => units
                 .iter()
@@ -156,7 +154,7 @@ impl Backend {
         module: &Module,
         options: &CompileOptions,
     ) -> Option<Result<Arc<dyn Executable>, BackendError>> {
-        let checked = self.check(module);
+        let checked = self.check([module]);
         match &self.way {
             Way::Loops(_) => None,
             Way::Kernels(backend) => Some(checked.and_then(|()| backend.compile(module, options))),
@@ -167,18 +165,21 @@ impl Backend {
     }
 
     /// Fails where a module is beyond the backend's capabilities, or refused for a test.
-    fn check(&self, module: &Module) -> Result<(), BackendError> {
-        let checked = self.capabilities().check(module);
-        checked.map_err(|refusal| BackendError::Unsupported {
-            backend: self.name().to_owned(),
-            kernel: refusal.kernel,
-            reason: refusal.reason,
-        })?;
-        let refuse = self.refusals.as_ref();
-        match refuse.and_then(|refuse| refuse(module)) {
-            Some(error) => Err(error),
-            None => Ok(()),
+    fn check<'a>(&self, modules: impl IntoIterator<Item = &'a Module>) -> Result<(), BackendError> {
+        let capabilities = self.capabilities();
+        for module in modules {
+            let checked = capabilities.check(module);
+            checked.map_err(|refusal| BackendError::Unsupported {
+                backend: self.name().to_owned(),
+                kernel: refusal.kernel,
+                reason: refusal.reason,
+            })?;
+            let refuse = self.refusals.as_ref();
+            if let Some(error) = refuse.and_then(|refuse| refuse(module)) {
+                return Err(error);
+            }
         }
+        Ok(())
     }
 }
 

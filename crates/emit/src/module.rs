@@ -8,7 +8,7 @@ use crate::pieces::Pieces;
 use crate::types::Declarator;
 use crate::uses::{Uses, uses};
 use crate::{EmitError, EmitOptions};
-use loopwright_kernel::{Access, Function, FunctionKind, Module, Type};
+use loopwright_kernel::{Access, Function, FunctionKind, Module, Type, mark_callers};
 use std::fmt::Write;
 
 /// The text of a module and what one needs to build and call it.
@@ -91,7 +91,8 @@ pub fn emit(
             uses(function, kernel && dialect.parallel_loops())
         })
         .collect();
-    let work_items = callers_of(&uses, |uses| uses.work_items);
+    let asks = uses.iter().map(|uses| uses.work_items).collect();
+    let work_items = mark_callers(asks, uses.iter().map(|uses| uses.calls.as_slice()));
     if !dialect.supports_groups() {
         for (function, uses) in module.functions.iter().zip(&uses) {
             if let Some(what) = uses.group {
@@ -179,29 +180,6 @@ pub fn emit(
         kernels,
         math: pieces.math_functions().collect(),
     })
-}
-
-/// For each function, whether it or something it calls has a property.
-fn callers_of(uses: &[Uses], has: impl Fn(&Uses) -> bool) -> Vec<bool> {
-    let mut found: Vec<bool> = uses.iter().map(has).collect();
-    let mut callers: Vec<Vec<usize>> = vec![Vec::new(); uses.len()];
-    for (caller, uses) in uses.iter().enumerate() {
-        for callee in &uses.calls {
-            callers[callee.0 as usize].push(caller);
-        }
-    }
-    let mut pending: Vec<usize> = (0..uses.len())
-        .filter(|&function| found[function])
-        .collect();
-    while let Some(function) = pending.pop() {
-        for &caller in &callers[function] {
-            if !found[caller] {
-                found[caller] = true;
-                pending.push(caller);
-            }
-        }
-    }
-    found
 }
 
 /// The entry point of a kernel.

@@ -29,6 +29,7 @@
 
 mod append;
 pub mod builder;
+mod callers;
 mod compact;
 pub mod interpret;
 pub mod ir;
@@ -39,6 +40,7 @@ pub mod text;
 pub mod valid;
 
 pub use builder::Builder;
+pub use callers::mark_callers;
 pub use ir::*;
 pub use live::live_ranges;
 pub use text::{parse, print};

@@ -6,10 +6,9 @@ use crate::machine::Machine;
 use crate::settings::Settings;
 use crate::stack::deepest;
 use crate::toolchain::Built;
-use loopwright_backend::{BackendError, DeviceCode};
+use loopwright_backend::{BackendError, DeviceCode, Signature, Takes};
 use loopwright_emit::Emitted;
-use loopwright_kernel::interpret::Layout;
-use loopwright_kernel::{Access, Function, FunctionKind, Module, Space, Type};
+use loopwright_kernel::{Function, Module, Type};
 use loopwright_ops::DType;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -29,19 +28,7 @@ pub(crate) struct ManycoreCode {
 pub(crate) struct Kernel {
     pub(crate) name: String,
     pub(crate) symbol: String,
-    pub(crate) params: Vec<Param>,
-    pub(crate) group: [u32; 3],
-}
-
-pub(crate) struct Param {
-    pub(crate) name: String,
-    pub(crate) kind: ParamKind,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ParamKind {
-    Integer,
-    Buffer { written: bool, align: usize },
+    pub(crate) signature: Signature,
 }
 
 impl ManycoreCode {
@@ -69,15 +56,10 @@ impl ManycoreCode {
                     settings.stack()
                 )));
             }
-            let group = match function.kind {
-                FunctionKind::Kernel { group } => group.unwrap_or([1; 3]),
-                FunctionKind::Device => [1; 3],
-            };
             let kernel = Kernel {
                 name: kernel.name.clone(),
                 symbol: kernel.symbol.clone(),
-                params: params(module, function).map_err(refused)?,
-                group,
+                signature: signature(module, function).map_err(refused)?,
             };
             kernels.insert(kernel.name.clone(), Arc::new(kernel));
         }
@@ -127,33 +109,22 @@ impl DeviceCode for ManycoreCode {
     }
 }
 
-/// What a kernel's parameters take.
-fn params(module: &Module, function: &Function) -> Result<Vec<Param>, String> {
-    let param = |param: &loopwright_kernel::Param| {
-        let info = &function.values[param.value.0 as usize];
-        let kind = match &info.ty {
-            Type::Scalar(DType::I64) => ParamKind::Integer,
-            Type::Pointer(Space::Global | Space::Constant, pointee) => ParamKind::Buffer {
-                written: param.access != Access::Read,
-                align: match &**pointee {
-                    // Vectors behind a pointer need only their elements'.
-                    Type::Vector(dtype, _) => dtype.bytes(),
-                    other => Layout::of(module, other).map_or(1, |layout| layout.align as usize),
-                },
-            },
-            other => {
+/// What a kernel takes, where a launch can give that.
+fn signature(module: &Module, function: &Function) -> Result<Signature, String> {
+    let signature = Signature::of(module, function)?;
+    for param in &signature.params {
+        match param.takes {
+            Takes::Buffer { .. } | Takes::Scalar(DType::I64) => {}
+            Takes::Scalar(dtype) => {
                 return Err(format!(
-                    "its parameter `{}` is {other:?}; launches take buffers and i64",
-                    info.name
+                    "its parameter `{}` is {:?}; launches take buffers and i64",
+                    param.name,
+                    Type::Scalar(dtype)
                 ));
             }
-        };
-        Ok(Param {
-            name: info.name.clone(),
-            kind,
-        })
-    };
-    function.params.iter().map(param).collect()
+        }
+    }
+    Ok(signature)
 }
 
 /// A program on a machine. It is unloaded when nobody needs it any more; it does not keep the machine.

@@ -1,6 +1,6 @@
 //! Accelerators as the runtime sees them.
 
-use crate::code::{Kernel, Loaded, ManycoreCode, ParamKind};
+use crate::code::{Kernel, Loaded, ManycoreCode};
 use crate::error::ManycoreError;
 use crate::machine::Machine;
 use crate::protocol::LaunchArgument;
@@ -8,8 +8,9 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 use loopwright_backend::{
     ALIGNMENT, BackendError, Call, DeviceError, Executable, Launch, Limits, MemoryAccess,
-    Placeholder, PlainDevice, Slab,
+    Placeholder, PlainDevice, Slab, Takes,
 };
+use loopwright_ops::DType;
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -107,17 +108,13 @@ impl PlainDevice for ManycoreDevice {
         let Some(kernel) = found.kernel(kernel) else {
             return Err(wrong("the code has no kernel of that name".to_owned()));
         };
-        if kernel.params.len() != arguments.len() {
-            return Err(wrong(format!(
-                "it takes {} arguments, not {}",
-                kernel.params.len(),
-                arguments.len()
-            )));
-        }
+        let signature = &kernel.signature;
+        signature.check_count(arguments.len()).map_err(wrong)?;
         let machine = self.machine()?;
         let mut prepared = Vec::with_capacity(arguments.len());
-        for (argument, (placeholder, param)) in arguments.iter().zip(&kernel.params).enumerate() {
-            prepared.push(match (*placeholder, param.kind) {
+        for (argument, (placeholder, param)) in arguments.iter().zip(&signature.params).enumerate()
+        {
+            prepared.push(match (*placeholder, param.takes) {
                 (
                     Placeholder::Memory {
                         slab,
@@ -125,30 +122,22 @@ impl PlainDevice for ManycoreDevice {
                         bytes,
                         access,
                     },
-                    ParamKind::Buffer { written, align },
+                    Takes::Buffer { written, .. },
                 ) => {
                     if written && access == MemoryAccess::Read {
-                        return Err(wrong(format!(
-                            "it writes to `{}`, which is read-only",
-                            param.name
-                        )));
+                        return Err(wrong(param.read_only()));
                     }
                     // Slabs start at pages.
-                    if bytes > 0 && !offset.is_multiple_of(align) {
-                        return Err(wrong(format!(
-                            "the buffer for `{}` must be aligned to {align} bytes",
-                            param.name
-                        )));
-                    }
+                    param.check_place(offset, bytes).map_err(wrong)?;
                     let slab = own(&slabs[slab], &machine);
                     let slab = slab.ok_or(DeviceError::Foreign { argument })?.slab;
                     Prepared::Known(memory(slab, offset, bytes))
                 }
-                (Placeholder::Integer(value), ParamKind::Integer) => {
+                (Placeholder::Integer(value), Takes::Scalar(DType::I64)) => {
                     Prepared::Known(LaunchArgument::Integer(value))
                 }
-                (Placeholder::Static(at), ParamKind::Integer) => Prepared::Static(at),
-                (Placeholder::Merge { bytes }, ParamKind::Buffer { written: false, .. }) => {
+                (Placeholder::Static(at), Takes::Scalar(DType::I64)) => Prepared::Static(at),
+                (Placeholder::Merge { bytes }, Takes::Buffer { written: false, .. }) => {
                     Prepared::Merge { argument, bytes }
                 }
                 (placeholder, kind) => {
@@ -254,8 +243,13 @@ impl Launch for ManycoreLaunch {
             Prepared::Static(at) => LaunchArgument::Integer(call.statics[at]),
             Prepared::Merge { .. } => merged.expect("the merge buffer was just found"),
         });
-        let Kernel { name, group, .. } = &*self.kernel;
-        Ok(self.machine.launch(name, self.entry, *group, arguments)?)
+        let Kernel {
+            name, signature, ..
+        } = &*self.kernel;
+        let launched = self
+            .machine
+            .launch(name, self.entry, signature.group, arguments);
+        Ok(launched?)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Loaded kernels and the calls into them.
 
 use crate::runtime::Runtime;
-use loopwright_backend::{Argument, BackendError, Executable, PreparedArgument, PreparedCall};
-use loopwright_kernel::{
-    Access, Block, Function, FunctionKind, LoopKind, Module, Space, Stmt, Type,
+use loopwright_backend::{
+    Argument, BackendError, Executable, PreparedArgument, PreparedCall, Signature, Takes,
 };
+use loopwright_kernel::{Block, FunctionKind, LoopKind, Module, Stmt};
 use loopwright_ops::DType;
 use loopwright_threads::ForkJoin;
 use rustc_hash::FxHashMap;
@@ -39,18 +39,7 @@ pub struct Made {
 
 struct Kernel {
     entry: Entry,
-    params: Vec<Param>,
-    group: [u32; 3],
-}
-
-struct Param {
-    name: String,
-    kind: ParamKind,
-}
-
-enum ParamKind {
-    Scalar(DType),
-    Buffer { written: bool, align: usize },
+    signature: Signature,
 }
 
 impl<Kept: Send + Sync> NativeExecutable<Kept> {
@@ -73,13 +62,17 @@ impl<Kept: Send + Sync> NativeExecutable<Kept> {
         };
         let mut kernels = FxHashMap::default();
         for function in &module.functions {
-            let FunctionKind::Kernel { group } = function.kind else {
+            if !matches!(function.kind, FunctionKind::Kernel { .. }) {
                 continue;
-            };
+            }
+            let signature = Signature::of(module, function);
             let kernel = Kernel {
                 entry: entry(&function.name)?,
-                params: params(backend, module, function)?,
-                group: group.unwrap_or([1; 3]),
+                signature: signature.map_err(|reason| BackendError::Unsupported {
+                    backend: backend.to_owned(),
+                    kernel: function.name.clone(),
+                    reason,
+                })?,
             };
             kernels.insert(function.name.clone(), kernel);
         }
@@ -105,63 +98,6 @@ fn has_parallel_loop(module: &Module) -> bool {
     functions.any(|function| {
         matches!(function.kind, FunctionKind::Kernel { .. }) && block_has(&function.body)
     })
-}
-
-/// What a kernel's parameters take.
-fn params(backend: &str, module: &Module, function: &Function) -> Result<Vec<Param>, BackendError> {
-    function
-        .params
-        .iter()
-        .map(|param| {
-            let info = &function.values[param.value.0 as usize];
-            let kind = match &info.ty {
-                Type::Scalar(dtype) => ParamKind::Scalar(*dtype),
-                Type::Pointer(Space::Global | Space::Constant, pointee) => ParamKind::Buffer {
-                    written: param.access != Access::Read,
-                    align: alignment(module, pointee),
-                },
-                other => {
-                    return Err(BackendError::Unsupported {
-                        backend: backend.to_owned(),
-                        kernel: function.name.clone(),
-                        reason: format!(
-                            "its parameter `{}` is {other:?}; kernels take scalars and buffers",
-                            info.name
-                        ),
-                    });
-                }
-            };
-            Ok(Param {
-                name: info.name.clone(),
-                kind,
-            })
-        })
-        .collect()
-}
-
-/// The alignment that compiled code counts on for elements of a type. Vectors behind a pointer need
-/// only their elements', but in a struct they are aligned to their size.
-fn alignment(module: &Module, ty: &Type) -> usize {
-    match ty {
-        Type::Scalar(dtype) | Type::Vector(dtype, _) => dtype.bytes(),
-        Type::Array(element, _) => alignment(module, element),
-        Type::Struct(id) => module.structs[id.0 as usize]
-            .fields
-            .iter()
-            .map(|(_, field)| field_alignment(module, field))
-            .max()
-            .unwrap_or(1),
-        Type::Pointer(..) => align_of::<*const c_void>(),
-        Type::Tile(tile) => tile.dtype.bytes(),
-    }
-}
-
-fn field_alignment(module: &Module, ty: &Type) -> usize {
-    match ty {
-        Type::Vector(dtype, lanes) => dtype.bytes() * *lanes as usize,
-        Type::Array(element, _) => field_alignment(module, element),
-        _ => alignment(module, ty),
-    }
 }
 
 /// With up to so many arguments a call keeps its words on the stack.
@@ -190,13 +126,10 @@ impl<Kept: Send + Sync + 'static> Executable for NativeExecutable<Kept> {
             return Err(wrong(name, "the module has no kernel of that name"));
         };
         let count = arguments.len();
-        if count != kernel.params.len() {
-            let takes = kernel.params.len();
-            return Err(wrong(
-                name,
-                format!("it takes {takes} arguments, not {count}"),
-            ));
-        }
+        kernel
+            .signature
+            .check_count(count)
+            .map_err(|reason| wrong(name, reason))?;
         if count <= FEW {
             let words = Words {
                 pointers: &mut [std::ptr::null_mut(); FEW],
@@ -249,14 +182,17 @@ impl<Kept> NativeExecutable<Kept> {
         words: Words<'_>,
     ) -> Result<(), BackendError> {
         let places = words.pointers.iter_mut().zip(words.scalars);
-        for ((argument, param), (pointer, scalar)) in
-            arguments.iter_mut().zip(&kernel.params).zip(places)
+        for ((argument, param), (pointer, scalar)) in arguments
+            .iter_mut()
+            .zip(&kernel.signature.params)
+            .zip(places)
         {
-            *pointer = param
-                .pointer(argument, scalar)
+            param
+                .check(argument)
                 .map_err(|reason| wrong(name, reason))?;
+            *pointer = pointer_to(argument, scalar);
         }
-        let runtime = Runtime::new(self.pool, kernel.group);
+        let runtime = Runtime::new(self.pool, kernel.signature.group);
         // SAFETY: the arguments are as many and of the kinds that the entry point takes, aligned as
         // it needs; buffers that it writes are exclusively borrowed, or shared on this thread only,
         // and the others outlive the call. That accesses stay within the buffers is what the caller
@@ -294,35 +230,34 @@ impl<Kept> NativeCall<Kept> {
         arguments: &[PreparedArgument],
     ) -> Option<NativeCall<Kept>> {
         let kernel = executable.kernels.get(name)?;
-        if kernel.params.len() != arguments.len() {
-            return None;
-        }
+        kernel.signature.check_count(arguments.len()).ok()?;
         let null = || Cell::new(std::ptr::null_mut());
         let pointers: Box<[_]> = arguments.iter().map(|_| null()).collect();
         let scalars: Box<[_]> = arguments.iter().map(|_| Cell::new(0)).collect();
         let mut integers = Vec::new();
         let mut memory = None;
-        for (at, (argument, param)) in arguments.iter().zip(&kernel.params).enumerate() {
-            match (argument, &param.kind) {
+        for (at, (argument, param)) in arguments.iter().zip(&kernel.signature.params).enumerate() {
+            match (argument, &param.takes) {
                 (
                     PreparedArgument::Memory {
                         address,
                         bytes,
                         writable,
                     },
-                    ParamKind::Buffer { written, align },
+                    Takes::Buffer { written, .. },
                 ) if *writable || !written => {
-                    pointers[at].set(param.aligned(*address, *bytes, *align).ok()?);
+                    param.check_place(address.addr(), *bytes).ok()?;
+                    pointers[at].set(address.cast());
                 }
-                (PreparedArgument::Integer(value), ParamKind::Scalar(DType::I64)) => {
+                (PreparedArgument::Integer(value), Takes::Scalar(DType::I64)) => {
                     scalars[at].set(value.to_le().cast_unsigned());
                     pointers[at].set(scalars[at].as_ptr().cast());
                 }
-                (PreparedArgument::CallInteger(which), ParamKind::Scalar(DType::I64)) => {
+                (PreparedArgument::CallInteger(which), Takes::Scalar(DType::I64)) => {
                     integers.push((at, *which));
                     pointers[at].set(scalars[at].as_ptr().cast());
                 }
-                (PreparedArgument::CallMemory, ParamKind::Buffer { written: false, .. })
+                (PreparedArgument::CallMemory, Takes::Buffer { written: false, .. })
                     if memory.is_none() =>
                 {
                     memory = Some(at);
@@ -336,7 +271,7 @@ impl<Kept> NativeCall<Kept> {
             scalars,
             integers,
             memory,
-            runtime: Runtime::new(executable.pool, kernel.group),
+            runtime: Runtime::new(executable.pool, kernel.signature.group),
             _executable: executable,
         })
     }
@@ -367,50 +302,18 @@ fn wrong(kernel: &str, reason: impl Into<String>) -> BackendError {
     }
 }
 
-impl Param {
-    /// What the entry point is given for an argument; a scalar's value is put into `word` and must
-    /// stay there for the call.
-    fn pointer(&self, argument: &mut Argument<'_>, word: &mut u64) -> Result<*mut c_void, String> {
-        let name = &self.name;
-        match (argument, &self.kind) {
-            (Argument::Scalar(scalar), ParamKind::Scalar(dtype)) => {
-                if scalar.dtype() != *dtype {
-                    return Err(format!("`{name}` is {dtype}, not {}", scalar.dtype()));
-                }
-                // As `Scalar::write` does it: the lowest byte first.
-                *word = scalar.bits().to_le();
-                Ok(std::ptr::from_mut(word).cast())
-            }
-            (Argument::Read(buffer), ParamKind::Buffer { written, align }) => {
-                if *written {
-                    return Err(format!("it writes to `{name}`, which is read-only"));
-                }
-                self.aligned(buffer.as_ptr().cast_mut(), buffer.len(), *align)
-            }
-            (Argument::Write(buffer), ParamKind::Buffer { align, .. }) => {
-                self.aligned(buffer.as_mut_ptr(), buffer.len(), *align)
-            }
-            (Argument::Shared(buffer), ParamKind::Buffer { align, .. }) => {
-                // Through the slice: `Cell::as_ptr` of the first would reach that byte only.
-                self.aligned(buffer.as_ptr().cast_mut().cast(), buffer.len(), *align)
-            }
-            (Argument::Scalar(_), ParamKind::Buffer { .. }) => {
-                Err(format!("`{name}` is a buffer, not a scalar"))
-            }
-            (
-                Argument::Read(_) | Argument::Write(_) | Argument::Shared(_),
-                ParamKind::Scalar(dtype),
-            ) => Err(format!("`{name}` is a {dtype}, not a buffer")),
+/// What an entry point is given for an argument; a scalar's value is put into `word` and must stay there for
+/// the call.
+fn pointer_to(argument: &mut Argument<'_>, word: &mut u64) -> *mut c_void {
+    match argument {
+        Argument::Scalar(scalar) => {
+            // As `Scalar::write` does it: the lowest byte first.
+            *word = scalar.bits().to_le();
+            std::ptr::from_mut(word).cast()
         }
-    }
-
-    fn aligned(&self, start: *mut u8, bytes: usize, align: usize) -> Result<*mut c_void, String> {
-        if bytes > 0 && !start.addr().is_multiple_of(align) {
-            let name = &self.name;
-            return Err(format!(
-                "the buffer for `{name}` must be aligned to {align} bytes"
-            ));
-        }
-        Ok(start.cast())
+        Argument::Read(buffer) => buffer.as_ptr().cast_mut().cast(),
+        Argument::Write(buffer) => buffer.as_mut_ptr().cast(),
+        // Through the slice: `Cell::as_ptr` of the first would reach that byte only.
+        Argument::Shared(buffer) => buffer.as_ptr().cast_mut().cast(),
     }
 }

@@ -9,7 +9,7 @@ use crate::abi::{
     LW_SCHEDULER_THREADS, LW_STRICT, LW_UNSUPPORTED, Options, PluginTable, Program, TargetTable,
     Text, Writer,
 };
-use crate::signature::text_of;
+use crate::arguments::text_of;
 use loopwright_backend::{
     Argument, Backend, BackendError, Capabilities, CompileOptions, CompileUnit, Describe,
     Executable, KernelBackend, LoopBackend, Scheduler,

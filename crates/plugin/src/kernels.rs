@@ -1,11 +1,11 @@
 //! A plug-in that takes kernels, as their own text or as C.
 
 use crate::abi::{self, LW_FORM_C, LW_FORM_C99, LW_FORM_KERNEL};
+use crate::arguments::{arguments_of, text_of};
 use crate::loaded::{Job, OwnedCode, PluginBackend};
-use crate::signature::{Signature, text_of};
 use crate::table::Form;
 use loopwright_backend::{
-    Argument, BackendError, CompileOptions, Describe, Executable, KernelBackend,
+    Argument, BackendError, CompileOptions, Describe, Executable, KernelBackend, Signature,
 };
 use loopwright_emit::{C, C99, Dialect, EmitError, EmitOptions, emit};
 use loopwright_kernel::{FunctionKind, Module, print};
@@ -118,7 +118,7 @@ impl Executable for PluginExecutable {
         let signature = self.signatures.get(kernel);
         let signature =
             signature.ok_or_else(|| wrong("the module has no kernel of that name".to_owned()))?;
-        let mut words = signature.arguments(arguments).map_err(wrong)?;
+        let mut words = arguments_of(signature, arguments).map_err(wrong)?;
         // SAFETY: the arguments fit the kernel's parameters; buffers that it writes are exclusively
         // borrowed, or shared on this thread only. That accesses stay within the buffers is what the caller
         // states by passing them to a validated module.

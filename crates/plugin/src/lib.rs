@@ -56,6 +56,7 @@
 //! Complete examples, one in Rust and one in C, are in `examples/plugins`.
 
 pub mod abi;
+mod arguments;
 #[doc(hidden)]
 pub mod author;
 mod error;
@@ -65,7 +66,6 @@ mod library;
 mod load;
 mod loaded;
 mod loops;
-mod signature;
 mod table;
 mod trust;
 

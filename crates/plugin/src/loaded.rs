@@ -3,8 +3,8 @@
 use crate::abi::{
     self, LW_AVAILABLE, LW_BROKEN, LW_FAILED, LW_MISSING, LW_OK, LW_STRICT, LW_UNSUPPORTED,
 };
+use crate::arguments::text_of;
 use crate::host::{self, Heard};
-use crate::signature::text_of;
 use crate::table::Checked;
 use loopwright_backend::{
     BackendError, Capabilities, CompileOptions, Describe, Hardware, Scheduler, Target, Unavailable,

@@ -3,8 +3,8 @@
 use crate::abi::{
     self, LW_ARGUMENT_READ, LW_ARGUMENT_SCALAR, LW_ARGUMENT_WRITE, LW_DTYPE_I64, LW_FORM_PROGRAM,
 };
+use crate::arguments::text_of;
 use crate::loaded::{Job, OwnedCode, PluginBackend};
-use crate::signature::text_of;
 use loopwright_backend::{
     BackendError, CompileOptions, LoopBackend, LoopCode, LoopMemory, LoopProgram,
 };

@@ -22,7 +22,7 @@ use crate::ffi::{Binary, FuncKind, Place, Ty, Val, types as basic};
 use crate::level::Level;
 use code::{Code, Shared};
 use function::{Home, Signature, Writer};
-use loopwright_kernel::{Function, FunctionKind, Module, Type};
+use loopwright_kernel::{Function, FunctionKind, Module, Type, mark_callers};
 use loopwright_ops::DType;
 use rustc_hash::FxHashMap;
 use types::Types;
@@ -85,7 +85,8 @@ pub(crate) fn lower(
         )
     };
     let mut types = Types::new(module, &mut shared).map_err(in_module)?;
-    let work_items = callers_of(&all_uses);
+    let asks = all_uses.iter().map(|uses| uses.work_items).collect();
+    let work_items = mark_callers(asks, all_uses.iter().map(|uses| uses.calls.as_slice()));
 
     // All functions are declared before one is written: calls go both ways.
     let mut signatures = Vec::with_capacity(module.functions.len());
@@ -140,29 +141,6 @@ pub(crate) fn lower(
 
 fn is_kernel(function: &Function) -> bool {
     matches!(function.kind, FunctionKind::Kernel { .. })
-}
-
-/// For each function, whether it or something it calls asks about its work-item.
-fn callers_of(uses: &[Uses]) -> Vec<bool> {
-    let mut found: Vec<bool> = uses.iter().map(|uses| uses.work_items).collect();
-    let mut callers: Vec<Vec<usize>> = vec![Vec::new(); uses.len()];
-    for (caller, uses) in uses.iter().enumerate() {
-        for callee in &uses.calls {
-            callers[callee.0 as usize].push(caller);
-        }
-    }
-    let mut pending: Vec<usize> = (0..uses.len())
-        .filter(|&function| found[function])
-        .collect();
-    while let Some(function) = pending.pop() {
-        for &caller in &callers[function] {
-            if !found[caller] {
-                found[caller] = true;
-                pending.push(caller);
-            }
-        }
-    }
-    found
 }
 
 fn declare(
