@@ -20,7 +20,8 @@ pub const KERNEL: &str = "program";
 pub struct Stages {
     /// The kernel's name.
     pub kernel: String,
-    /// The graph, rewritten if no schedule was given, every result a node of its own.
+    /// The graph, rewritten if no schedule was given, every result a node of its own, with the changes that the
+    /// schedule makes.
     pub graph: Graph,
     /// How it runs.
     pub schedule: Schedule,
@@ -114,6 +115,10 @@ impl Scheduled {
         let schedule = match schedule {
             Some(schedule) => schedule.clone(),
             None => default_schedule(&graph, target)?,
+        };
+        let graph = match schedule.edits.is_empty() {
+            true => graph,
+            false => schedule.edited(&graph)?.into_owned(),
         };
         Ok(Scheduled {
             graph,

@@ -419,12 +419,5 @@ fn over_elements(graph: &loopwright_graph::Graph, loops: &[(i64, Annotation)]) -
         step: *step,
         annotation: *annotation,
     });
-    Schedule {
-        steps: vec![NodeSchedule {
-            node,
-            loops: loops.collect(),
-            share: None,
-            delegate: None,
-        }],
-    }
+    Schedule::of_steps(vec![NodeSchedule::new(node, loops)])
 }

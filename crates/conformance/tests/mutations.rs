@@ -338,6 +338,13 @@ fn kind(mutation: &Mutation) -> &'static str {
         Mutation::Inline { .. } => "inline",
         Mutation::Store { .. } => "store",
         Mutation::Annotate { .. } => "annotate",
+        Mutation::AddLoop { .. } => "add",
+        Mutation::RemoveLoop { .. } => "remove",
+        Mutation::ComputeAt { .. } => "compute",
+        Mutation::Layout { .. } => "layout",
+        Mutation::Copy { .. } => "copy",
+        Mutation::Uncopy { .. } => "uncopy",
+        Mutation::Stage { .. } => "stage",
         Mutation::Delegate { .. } => "delegate",
         Mutation::Undelegate { .. } => "undelegate",
     }

@@ -1,7 +1,7 @@
 //! Where results live: how much memory each step needs, and for how long.
 
 use crate::error::ScheduleError;
-use crate::schedule::{Annotation, Schedule, carries};
+use crate::schedule::{Annotation, LoopName, Schedule, carries, loop_dims};
 use crate::tree::{LoopTree, Reads, TreeRef, parts_by_delegate};
 use loopwright_graph::{DimId, Graph, NodeId};
 use loopwright_ops::DType;
@@ -19,12 +19,88 @@ pub struct Allocation {
     pub dtype: DType,
     /// The loop inside which the memory is used: the innermost around the step and all its readers.
     pub scope: Option<TreeRef>,
-    /// How much of each of the node's dimensions is held at a time, in the node's order.
+    /// The node's dimensions.
+    pub dims: SmallVec<[DimId; 4]>,
+    /// How much of each of the dimensions is held at a time.
     pub extents: SmallVec<[Expr; 4]>,
     /// For each dimension, the loop whose current block is held; `None` where all of it is.
     pub blocks: SmallVec<[Option<TreeRef>; 4]>,
+    /// How the elements that are held lie, outermost first.
+    pub axes: SmallVec<[Axis; 4]>,
+    /// Loops whose iterations run at the same time and have memory each: those around the step over dimensions
+    /// that it does not have.
+    pub slots: SmallVec<[Slot; 1]>,
     /// What kind of memory it is.
     pub storage: Storage,
+}
+
+/// One of the axes that an array lies along: blocks of a dimension, or its elements.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Axis {
+    /// The dimension.
+    pub dim: DimId,
+    /// Elements from one place of the axis to the next.
+    pub step: i64,
+    /// The step of the dimension's axis further out; `None`: all that is held of the dimension lies along
+    /// this one.
+    pub outer: Option<i64>,
+}
+
+impl Axis {
+    /// The axes of an array that lies row-major over its dimensions.
+    pub fn row_major(dims: &[DimId]) -> SmallVec<[Axis; 4]> {
+        let axis = |dim: &DimId| Axis {
+            dim: *dim,
+            step: 1,
+            outer: None,
+        };
+        dims.iter().map(axis).collect()
+    }
+
+    /// The axes of an array that lies in the order in which loops would run over it.
+    fn in_order(order: &[LoopName]) -> SmallVec<[Axis; 4]> {
+        let mut axes: SmallVec<[Axis; 4]> = SmallVec::new();
+        for name in order {
+            let outer = axes.iter().rev().find(|axis| axis.dim == name.dim);
+            let outer = outer.map(|axis| axis.step);
+            axes.push(Axis {
+                dim: name.dim,
+                step: name.step,
+                outer,
+            });
+        }
+        axes
+    }
+
+    /// Places along the axis, where `extent` of the dimension is held.
+    pub fn places(&self, extent: &Expr) -> Result<Expr, Error> {
+        let covered = match self.outer {
+            Some(outer) => Expr::constant(outer),
+            None => extent.clone(),
+        };
+        rounds(&covered, self.step)
+    }
+}
+
+/// A loop whose iterations have memory each.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Slot {
+    /// The loop.
+    pub place: TreeRef,
+    /// Its step.
+    pub step: i64,
+    /// How many iterations it has at most.
+    pub rounds: Expr,
+}
+
+/// How often a loop of some step runs that covers so much.
+fn rounds(covered: &Expr, step: i64) -> Result<Expr, Error> {
+    match step {
+        1 => Ok(covered.clone()),
+        step => covered
+            .add(&Expr::constant(step - 1))?
+            .floor_div(&Expr::constant(step)),
+    }
 }
 
 /// What kind of memory a result lives in.
@@ -45,11 +121,17 @@ pub enum Storage {
 pub const PRIVATE_BYTES: i64 = 16 << 10;
 
 impl Allocation {
-    /// Elements held at a time.
+    /// Elements held at a time, with what blocks of a layout leave empty.
     pub fn elements(&self) -> Result<Expr, Error> {
         let mut elements = Expr::constant(1);
-        for extent in &self.extents {
-            elements = elements.mul(extent)?;
+        for axis in &self.axes {
+            let at = self.dims.iter().position(|dim| *dim == axis.dim);
+            if let Some(at) = at {
+                elements = elements.mul(&axis.places(&self.extents[at])?)?;
+            }
+        }
+        for slot in &self.slots {
+            elements = elements.mul(&slot.rounds)?;
         }
         Ok(elements)
     }
@@ -90,10 +172,12 @@ pub(crate) fn blocks_inside(
         match innermost {
             Some(place) => {
                 let step = tree.spec(*place).map_or(1, |spec| spec.step);
-                // A block is never larger than the dimension, as far as that is known.
+                // A block is never larger than the dimension. Small ones are taken as constants even so: what
+                // is held of them can lie in registers or on the stack.
                 let extent = match size.as_const() {
                     Some(size) => Expr::constant(step.min(size.max(1))),
-                    None => Expr::constant(step),
+                    None if step <= PRIVATE_BYTES => Expr::constant(step),
+                    None => Expr::min(&Expr::constant(step), size)?,
                 };
                 extents.push(extent);
                 blocks.push(Some(*place));
@@ -195,49 +279,71 @@ pub(crate) fn allocations_from(
         if external.is_some() {
             chain.clear();
         }
-        let (mut extents, mut blocks) =
+        let (extents, blocks) =
             blocks_inside(graph, tree, &parts.dims, &chain).map_err(symbolic)?;
-        let storage = match external {
-            Some(storage) => storage,
-            None => {
-                let elements = extents.iter().try_fold(1i64, |product, extent| {
-                    product.checked_mul(extent.as_const()?)
-                });
-                let bytes = elements.and_then(|n| n.checked_mul(parts.dtype.bytes() as i64));
-                if bytes.is_some_and(|bytes| bytes <= PRIVATE_BYTES) {
-                    Storage::Private
-                } else {
-                    // Threads and vector lanes share scratch memory: each needs a part of its own,
-                    // so the memory holds all of what such a loop runs over.
-                    let parallel = chain.iter().position(|place| {
-                        tree.spec(*place).is_some_and(|spec| {
-                            matches!(
-                                spec.annotation,
-                                Annotation::Parallel | Annotation::Vectorize
-                            )
-                        })
-                    });
-                    if let Some(at) = parallel {
-                        chain.truncate(at);
-                        (extents, blocks) =
-                            blocks_inside(graph, tree, &parts.dims, &chain).map_err(symbolic)?;
-                    }
-                    Storage::Scratch
-                }
-            }
+        let axes = match &step.layout {
+            Some(order) => Axis::in_order(order),
+            None => Axis::row_major(&parts.dims),
         };
-        let scope = chain.last().copied();
-        let allocation = Allocation {
+        let mut allocation = Allocation {
             node,
             dtype: parts.dtype,
-            scope,
+            scope: chain.last().copied(),
+            dims: parts.dims.clone(),
             extents,
             blocks,
-            storage,
+            axes,
+            slots: SmallVec::new(),
+            storage: external.unwrap_or(Storage::Private),
         };
+        if external.is_none() {
+            let elements = allocation.elements().map_err(symbolic)?.as_const();
+            let bytes = elements.and_then(|n| n.checked_mul(parts.dtype.bytes() as i64));
+            if bytes.is_none_or(|bytes| bytes > PRIVATE_BYTES) {
+                share_scratch(graph, tree, &mut chain, &mut allocation).map_err(symbolic)?;
+            }
+        }
         found.insert(node, allocation);
     }
     Ok(found)
+}
+
+/// Makes an allocation one of scratch memory. Threads and vector lanes share it: each needs a part of its own, so
+/// the memory holds all of what such a loop runs over, or a place for each of its iterations where it runs over
+/// a dimension that the step does not have.
+fn share_scratch(
+    graph: &Graph,
+    tree: &LoopTree,
+    chain: &mut SmallVec<[TreeRef; 8]>,
+    allocation: &mut Allocation,
+) -> Result<(), Error> {
+    allocation.storage = Storage::Scratch;
+    let own = loop_dims(graph, allocation.node);
+    let mut end = chain.len();
+    for (at, place) in chain.iter().enumerate() {
+        let Some(spec) = tree.spec(*place) else {
+            continue;
+        };
+        let concurrent = spec.annotation.is_concurrent();
+        if own.contains(&spec.dim) {
+            if concurrent || spec.annotation == Annotation::Vectorize {
+                end = end.min(at);
+            }
+        } else if concurrent {
+            allocation.slots.push(Slot {
+                place: *place,
+                step: spec.step,
+                rounds: rounds(&graph.dim(spec.dim).size, spec.step)?,
+            });
+        }
+    }
+    if end < chain.len() {
+        chain.truncate(end);
+        (allocation.extents, allocation.blocks) =
+            blocks_inside(graph, tree, &allocation.dims, chain)?;
+        allocation.scope = chain.last().copied();
+    }
+    Ok(())
 }
 
 /// The running value of a step that folds, or `None` if it does not fold.

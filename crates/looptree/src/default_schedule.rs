@@ -38,12 +38,7 @@ pub fn default_schedule(graph: &Graph, target: &Target) -> Result<Schedule, Sche
             scheduled: &scheduled,
         };
         let loops = loops.choose(&schedule);
-        schedule.steps.push(NodeSchedule {
-            node,
-            loops,
-            share: None,
-            delegate: None,
-        });
+        schedule.steps.push(NodeSchedule::new(node, loops));
     }
     Ok(schedule)
 }

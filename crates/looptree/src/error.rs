@@ -1,6 +1,6 @@
 //! What can be wrong with a schedule or a tree.
 
-use loopwright_graph::Graph;
+use loopwright_graph::{EditError, Graph};
 
 /// What is wrong with a schedule.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -17,14 +17,27 @@ pub enum ScheduleError {
         /// The node.
         node: String,
     },
-    /// A loop over a dimension that the node does not have.
-    #[error("`{node}` has no loop over `{dim}`")]
+    /// A loop over a dimension that the node does not have, where it would change what is computed.
+    #[error("`{node}` cannot run in a loop over `{dim}`, which it does not have: {why}")]
     ForeignLoop {
         /// The node.
         node: String,
         /// The dimension.
         dim: String,
+        /// What would go wrong.
+        why: &'static str,
     },
+    /// A layout that is not one of the node.
+    #[error("the layout of `{node}`: {why}")]
+    Layout {
+        /// The node.
+        node: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A change to the program that does not fit.
+    #[error(transparent)]
+    Edit(#[from] EditError),
     /// A step below 1.
     #[error("the loop of `{node}` over `{dim}` has the step {step}; a step is at least 1")]
     Step {

@@ -55,6 +55,7 @@ mod default_schedule;
 mod error;
 mod execute;
 mod mutate;
+mod plan;
 mod schedule;
 mod target;
 mod text;
@@ -62,17 +63,20 @@ mod tree;
 
 pub use access::{Access, Env, Stride, accesses, inputs_env, substitute};
 pub use allocation::{
-    Accumulator, Allocation, PRIVATE_BYTES, Storage, accumulator, allocations, allocations_in_parts,
+    Accumulator, Allocation, Axis, PRIVATE_BYTES, Slot, Storage, accumulator, allocations,
+    allocations_in_parts,
 };
 pub use cost::{StepCost, bytes_moved, costs, flops};
 pub use default_schedule::default_schedule;
 pub use error::ScheduleError;
 pub use execute::{Arithmetic, ExecuteError, NodeMemory, execute, execute_part};
 pub use mutate::{
-    Cursor, LoopName, Mutated, Mutation, MutationError, for_sharers, legal, mutate, reassociated,
+    Cursor, Mutated, Mutation, MutationError, for_sharers, legal, mutate, reassociated,
 };
+pub use plan::{Changed, Plan};
 pub use schedule::{
-    Annotation, LoopSpec, NodeSchedule, Schedule, can_inline, carries, is_given, loop_dims,
+    Annotation, Edit, LoopName, LoopSpec, NodeSchedule, Schedule, can_inline, carries, is_given,
+    loop_dims,
 };
 pub use target::Target;
 pub use text::{

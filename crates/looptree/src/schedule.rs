@@ -4,8 +4,10 @@
 //! its loops run and how much of them it may share with the node before it. All other nodes are
 //! *inline*: computed where they are read. A schedule never changes a value.
 
-use loopwright_graph::{DimId, Graph, NodeId, NodeOp};
+use crate::error::ScheduleError;
+use loopwright_graph::{DimId, EditError, Graph, Keep, NodeId, NodeOp};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// How a loop's iterations run.
@@ -20,15 +22,30 @@ pub enum Annotation {
     Vectorize,
     /// Written out one after the other.
     Unroll,
+    /// On the blocks of a GPU's grid.
+    Block,
+    /// On the threads of a GPU's block.
+    Thread,
+    /// On the lanes of a GPU's warp.
+    Warp,
+    /// In the tile of a matrix unit.
+    Tile,
+    /// One after the other, while what the next one reads is fetched.
+    Prefetch,
 }
 
 impl Annotation {
     /// Every annotation.
-    pub const ALL: [Annotation; 4] = [
+    pub const ALL: [Annotation; 9] = [
         Annotation::Serial,
         Annotation::Parallel,
         Annotation::Vectorize,
         Annotation::Unroll,
+        Annotation::Block,
+        Annotation::Thread,
+        Annotation::Warp,
+        Annotation::Tile,
+        Annotation::Prefetch,
     ];
 
     /// Its name in text forms.
@@ -38,6 +55,25 @@ impl Annotation {
             Annotation::Parallel => "parallel",
             Annotation::Vectorize => "vectorize",
             Annotation::Unroll => "unroll",
+            Annotation::Block => "block",
+            Annotation::Thread => "thread",
+            Annotation::Warp => "warp",
+            Annotation::Tile => "tile",
+            Annotation::Prefetch => "prefetch",
+        }
+    }
+
+    /// Whether iterations run at the same time on what shares memory, so that they must not need each other.
+    pub const fn is_concurrent(self) -> bool {
+        match self {
+            Annotation::Parallel | Annotation::Block | Annotation::Thread | Annotation::Warp => {
+                true
+            }
+            Annotation::Serial
+            | Annotation::Vectorize
+            | Annotation::Unroll
+            | Annotation::Tile
+            | Annotation::Prefetch => false,
         }
     }
 }
@@ -66,12 +102,31 @@ impl LoopSpec {
     }
 }
 
+/// A loop of a step. The steps of a dimension's loops fall, so dimension and step name one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct LoopName {
+    /// The dimension it runs over.
+    pub dim: DimId,
+    /// Elements from one iteration to the next.
+    pub step: i64,
+}
+
+impl From<LoopSpec> for LoopName {
+    fn from(spec: LoopSpec) -> LoopName {
+        LoopName {
+            dim: spec.dim,
+            step: spec.step,
+        }
+    }
+}
+
 /// How one node runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeSchedule {
     /// The node.
     pub node: NodeId,
-    /// Its loops, outermost first.
+    /// Its loops, outermost first: over its own dimensions, and over others that it is computed anew in each
+    /// iteration of.
     pub loops: SmallVec<[LoopSpec; 8]>,
     /// How many of its outer loops it may share with the node before it; `None`: as many as are
     /// equal and legal.
@@ -79,16 +134,102 @@ pub struct NodeSchedule {
     /// The name of the backend that runs it, where that is another than the program's. Steps with
     /// different delegates share no loops.
     pub delegate: Option<Arc<str>>,
+    /// The order in which its elements lie in memory, as that in which loops would run over them; `None`: row-major
+    /// over its dimensions. Results lie as the caller says and have none.
+    pub layout: Option<SmallVec<[LoopName; 4]>>,
 }
 
-/// How a graph runs: the nodes with code of their own, in order.
+impl NodeSchedule {
+    /// A step with these loops, which shares what it can.
+    pub fn new(node: NodeId, loops: impl IntoIterator<Item = LoopSpec>) -> NodeSchedule {
+        NodeSchedule {
+            node,
+            loops: loops.into_iter().collect(),
+            share: None,
+            delegate: None,
+            layout: None,
+        }
+    }
+}
+
+/// A change to the program that comes before the steps; it keeps what the program computes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Edit {
+    /// Some nodes read a copy, which has loops, a scope and a layout of its own.
+    Copy {
+        /// The copy's name.
+        name: Arc<str>,
+        /// What is copied.
+        of: NodeId,
+        /// Who reads the copy.
+        readers: SmallVec<[NodeId; 2]>,
+    },
+    /// A reduction in two stages.
+    Stage {
+        /// The name of the first stage.
+        name: Arc<str>,
+        /// The reduction.
+        node: NodeId,
+        /// The dimension that the first stage keeps a part of.
+        dim: DimId,
+        /// How many lanes, or elements of a block.
+        count: i64,
+        /// What is kept.
+        keep: Keep,
+    },
+}
+
+impl Edit {
+    /// The graph with the change made.
+    pub fn apply(&self, graph: &Graph) -> Result<Graph, EditError> {
+        match self {
+            Edit::Copy { name, of, readers } => {
+                graph.copied(*of, readers, name).map(|(graph, _)| graph)
+            }
+            Edit::Stage {
+                name,
+                node,
+                dim,
+                count,
+                keep,
+            } => graph
+                .staged(*node, *dim, *count, *keep, name)
+                .map(|(graph, _)| graph),
+        }
+    }
+}
+
+/// How a graph runs: the changes made to it, then the nodes with code of their own, in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Schedule {
+    /// Changes to the program, in order. The steps are nodes of the changed one.
+    pub edits: Vec<Edit>,
     /// In the order in which they run.
     pub steps: Vec<NodeSchedule>,
 }
 
 impl Schedule {
+    /// A schedule that changes nothing.
+    pub fn of_steps(steps: Vec<NodeSchedule>) -> Schedule {
+        Schedule {
+            edits: Vec::new(),
+            steps,
+        }
+    }
+
+    /// The program with the schedule's changes made: the graph that the steps, and whatever is made of a
+    /// schedule, speak of.
+    ///
+    /// # Errors
+    /// A change that does not fit the program.
+    pub fn edited<'g>(&self, program: &'g Graph) -> Result<Cow<'g, Graph>, ScheduleError> {
+        let mut graph = Cow::Borrowed(program);
+        for edit in &self.edits {
+            graph = Cow::Owned(edit.apply(&graph)?);
+        }
+        Ok(graph)
+    }
+
     /// The entry of a node, if it has code of its own.
     pub fn step(&self, node: NodeId) -> Option<&NodeSchedule> {
         self.steps.iter().find(|step| step.node == node)

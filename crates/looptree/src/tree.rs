@@ -2,7 +2,7 @@
 
 use crate::access::{Access, accesses};
 use crate::error::ScheduleError;
-use crate::schedule::{Annotation, LoopSpec, Schedule, can_inline, carries, is_given, loop_dims};
+use crate::schedule::{LoopSpec, NodeSchedule, Schedule, can_inline, carries, is_given, loop_dims};
 use loopwright_graph::{DimId, Graph, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -45,6 +45,7 @@ impl LoopTree {
         let reads = Reads::new(graph, schedule)?;
         reads.check_states(graph, schedule)?;
         let mut tree = LoopTree::default();
+        let mut leaves = FxHashMap::default();
         for step in &schedule.steps {
             let limit = match tree.roots.last() {
                 Some(root) if tree.delegates.get(root) == step.delegate.as_ref() => {
@@ -65,7 +66,7 @@ impl LoopTree {
                     _ => break,
                 }
                 if reads
-                    .blocks_sharing(graph, &tree, candidate, step.node)
+                    .blocks_sharing(graph, &tree, &leaves, candidate, step.node)
                     .is_some()
                 {
                     break;
@@ -83,7 +84,8 @@ impl LoopTree {
                 );
                 parent = Some(place);
             }
-            tree.push(parent, TreeNode::Leaf(step.node));
+            let leaf = tree.push(parent, TreeNode::Leaf(step.node));
+            leaves.insert(step.node, leaf);
             if let (Some(delegate), Some(root)) = (&step.delegate, tree.roots.last()) {
                 tree.delegates.insert(*root, delegate.clone());
             }
@@ -139,6 +141,18 @@ impl LoopTree {
             root = parent;
         }
         root
+    }
+
+    /// Whether a place is a loop's or inside it.
+    pub fn is_inside(&self, place: TreeRef, outer: TreeRef) -> bool {
+        let mut at = Some(place);
+        while let Some(place) = at {
+            if place == outer {
+                return true;
+            }
+            at = self.parent(place);
+        }
+        false
     }
 
     /// The backend that a place's root subtree is handed to; `None`: the program's own.
@@ -273,12 +287,6 @@ fn check(graph: &Graph, schedule: &Schedule) -> Result<(), ScheduleError> {
         let dims = loop_dims(graph, step.node);
         for spec in &step.loops {
             let dim = || graph.dim(spec.dim).name.clone();
-            if !dims.contains(&spec.dim) {
-                return Err(ScheduleError::ForeignLoop {
-                    node: name(),
-                    dim: dim(),
-                });
-            }
             if spec.step < 1 {
                 return Err(ScheduleError::Step {
                     node: name(),
@@ -286,32 +294,34 @@ fn check(graph: &Graph, schedule: &Schedule) -> Result<(), ScheduleError> {
                     step: spec.step,
                 });
             }
-            if spec.annotation == Annotation::Parallel && carries(graph, step.node, spec.dim) {
+            if spec.annotation.is_concurrent() && carries(graph, step.node, spec.dim) {
                 return Err(ScheduleError::NotParallel {
                     node: name(),
                     dim: dim(),
                 });
             }
         }
-        for dim in dims {
-            let mut steps = step.loops.iter().filter(|spec| spec.dim == dim);
-            let mut last = steps.next().map(|spec| spec.step);
-            for spec in steps {
-                if last.is_some_and(|last| spec.step >= last) {
-                    return Err(ScheduleError::Order {
-                        node: name(),
-                        dim: graph.dim(dim).name.clone(),
-                    });
-                }
-                last = Some(spec.step);
-            }
-            if last != Some(1) {
-                return Err(ScheduleError::Uncovered {
+        for (at, spec) in step.loops.iter().enumerate() {
+            let mut before = step.loops[..at].iter();
+            if before.any(|outer| outer.dim == spec.dim && outer.step <= spec.step) {
+                return Err(ScheduleError::Order {
                     node: name(),
-                    dim: graph.dim(dim).name.clone(),
+                    dim: graph.dim(spec.dim).name.clone(),
                 });
             }
         }
+        for dim in &dims {
+            let mut inner = step.loops.iter().rev();
+            let last = inner.find(|spec| spec.dim == *dim);
+            if last.is_none_or(|spec| spec.step != 1) {
+                return Err(ScheduleError::Uncovered {
+                    node: name(),
+                    dim: graph.dim(*dim).name.clone(),
+                });
+            }
+        }
+        check_foreign_loops(graph, step, &dims)?;
+        check_layout(graph, step)?;
     }
     let outputs = graph.outputs().iter().map(|output| output.node);
     let updates = graph.updates().iter().map(|update| update.value);
@@ -324,45 +334,123 @@ fn check(graph: &Graph, schedule: &Schedule) -> Result<(), ScheduleError> {
         }
     }
     for step in &schedule.steps {
-        let mut inlined = FxHashSet::default();
-        for input in &graph.node(step.node).inputs {
-            require(graph, *input, &position, step.node, &mut inlined)?;
+        require(graph, &position, step.node)?;
+    }
+    Ok(())
+}
+
+/// Checks the loops over dimensions that a step does not have: it is computed anew in each of their iterations.
+fn check_foreign_loops(
+    graph: &Graph,
+    step: &NodeSchedule,
+    dims: &[DimId],
+) -> Result<(), ScheduleError> {
+    let mut folding = false;
+    for spec in &step.loops {
+        if dims.contains(&spec.dim) {
+            folding |= carries(graph, step.node, spec.dim);
+            continue;
+        }
+        let is_update = || {
+            let mut updates = graph.updates().iter();
+            updates.any(|update| update.value == step.node)
+        };
+        let is_output = || {
+            let mut outputs = graph.outputs().iter();
+            outputs.any(|output| output.node == step.node)
+        };
+        let why = if folding {
+            "its running values would take the same elements again"
+        } else if is_update() {
+            "it would overwrite the state again"
+        } else if spec.annotation.is_concurrent() && is_output() {
+            "several iterations would write the result at the same time"
+        } else {
+            continue;
+        };
+        return Err(ScheduleError::ForeignLoop {
+            node: graph.node_name(step.node),
+            dim: graph.dim(spec.dim).name.clone(),
+            why,
+        });
+    }
+    Ok(())
+}
+
+/// Checks the order in which a step's elements lie in memory.
+fn check_layout(graph: &Graph, step: &NodeSchedule) -> Result<(), ScheduleError> {
+    let Some(layout) = &step.layout else {
+        return Ok(());
+    };
+    let wrong = |why: String| ScheduleError::Layout {
+        node: graph.node_name(step.node),
+        why,
+    };
+    let mut outputs = graph.outputs().iter();
+    let mut updates = graph.updates().iter();
+    if outputs.any(|output| output.node == step.node)
+        || updates.any(|update| update.value == step.node)
+    {
+        let why = "it is a result of the program, which lies as the caller says";
+        return Err(wrong(why.to_owned()));
+    }
+    let dims = &graph.node(step.node).dims;
+    for (at, name) in layout.iter().enumerate() {
+        let dim = &graph.dim(name.dim).name;
+        if !dims.contains(&name.dim) {
+            return Err(wrong(format!("it has no dimension `{dim}`")));
+        }
+        let mut before = layout[..at].iter();
+        if before.any(|outer| outer.dim == name.dim && outer.step <= name.step) {
+            return Err(wrong(format!(
+                "the steps of `{dim}` must fall, outermost first"
+            )));
+        }
+        if name.step < 1 {
+            return Err(wrong(format!("a step of `{dim}` is at least 1")));
+        }
+    }
+    for dim in dims {
+        let last = layout.iter().rev().find(|name| name.dim == *dim);
+        if last.is_none_or(|name| name.step != 1) {
+            let dim = &graph.dim(*dim).name;
+            return Err(wrong(format!("`{dim}` needs a last place with step 1")));
         }
     }
     Ok(())
 }
 
-/// Checks that everything `node` needs is computed before the step that reads it; `inlined` are nodes
-/// that have been looked at.
+/// Checks that everything a step reads is computed before it.
 fn require(
     graph: &Graph,
-    node: NodeId,
     position: &FxHashMap<NodeId, usize>,
     reader: NodeId,
-    inlined: &mut FxHashSet<NodeId>,
 ) -> Result<(), ScheduleError> {
-    if is_given(graph, node) {
-        return Ok(());
-    }
-    if let Some(at) = position.get(&node) {
-        return if *at < position[&reader] {
-            Ok(())
-        } else {
-            Err(ScheduleError::TooLate {
-                node: graph.node_name(node),
-                reader: graph.node_name(reader),
-            })
-        };
-    }
-    if !can_inline(graph, node) {
-        return Err(ScheduleError::Missing {
-            node: graph.node_name(node),
-            why: "it cannot be computed where it is read",
-        });
-    }
-    if inlined.insert(node) {
-        for input in &graph.node(node).inputs {
-            require(graph, *input, position, reader, inlined)?;
+    let mut open: Vec<NodeId> = graph.node(reader).inputs.to_vec();
+    let mut inlined = FxHashSet::default();
+    while let Some(node) = open.pop() {
+        if is_given(graph, node) {
+            continue;
+        }
+        match position.get(&node) {
+            Some(at) if *at < position[&reader] => {}
+            Some(_) => {
+                return Err(ScheduleError::TooLate {
+                    node: graph.node_name(node),
+                    reader: graph.node_name(reader),
+                });
+            }
+            None if !can_inline(graph, node) => {
+                return Err(ScheduleError::Missing {
+                    node: graph.node_name(node),
+                    why: "it cannot be computed where it is read",
+                });
+            }
+            None => {
+                if inlined.insert(node) {
+                    open.extend(&graph.node(node).inputs);
+                }
+            }
         }
     }
     Ok(())
@@ -373,20 +461,39 @@ pub(crate) struct Reads {
     by_step: FxHashMap<NodeId, Vec<Access>>,
     /// The state a step writes.
     writes: FxHashMap<NodeId, NodeId>,
+    /// The step that writes a state.
+    writers: FxHashMap<NodeId, NodeId>,
+    /// By state that is written: the steps that read it, in order.
+    readers: FxHashMap<NodeId, Vec<NodeId>>,
 }
 
 impl Reads {
     pub(crate) fn new(graph: &Graph, schedule: &Schedule) -> Result<Reads, ScheduleError> {
         let scheduled: FxHashSet<NodeId> = schedule.steps.iter().map(|step| step.node).collect();
-        let mut by_step = FxHashMap::default();
-        for step in &schedule.steps {
-            let reads = accesses(graph, step.node, &|node| scheduled.contains(&node))
-                .map_err(|error| ScheduleError::symbolic(graph, &error))?;
-            by_step.insert(step.node, reads);
-        }
         let updates = graph.updates().iter();
-        let writes = updates.map(|update| (update.value, update.state)).collect();
-        Ok(Reads { by_step, writes })
+        let mut reads = Reads {
+            by_step: FxHashMap::default(),
+            writes: updates
+                .clone()
+                .map(|update| (update.value, update.state))
+                .collect(),
+            writers: updates.map(|update| (update.state, update.value)).collect(),
+            readers: FxHashMap::default(),
+        };
+        for step in &schedule.steps {
+            let found = accesses(graph, step.node, &|node| scheduled.contains(&node))
+                .map_err(|error| ScheduleError::symbolic(graph, &error))?;
+            for access in &found {
+                if reads.writers.contains_key(&access.node) {
+                    let readers = reads.readers.entry(access.node).or_default();
+                    if readers.last() != Some(&step.node) {
+                        readers.push(step.node);
+                    }
+                }
+            }
+            reads.by_step.insert(step.node, found);
+        }
+        Ok(reads)
     }
 
     pub(crate) fn of(&self, step: NodeId) -> &[Access] {
@@ -395,39 +502,58 @@ impl Reads {
 
     /// Checks that no step reads a state after it was overwritten.
     fn check_states(&self, graph: &Graph, schedule: &Schedule) -> Result<(), ScheduleError> {
-        for (at, writer) in schedule.steps.iter().enumerate() {
+        if self.readers.is_empty() {
+            return Ok(());
+        }
+        let steps = schedule.steps.iter().enumerate();
+        let position: FxHashMap<NodeId, usize> = steps.map(|(at, step)| (step.node, at)).collect();
+        for writer in &schedule.steps {
             let Some(state) = self.writes.get(&writer.node) else {
                 continue;
             };
-            let late = schedule.steps[at..].iter().find(|reader| {
-                self.of(reader.node).iter().any(|access| {
-                    access.node == *state
-                        && !(reader.node == writer.node && access.is_fully_identity(graph))
-                })
-            });
+            let late = self
+                .readers
+                .get(state)
+                .into_iter()
+                .flatten()
+                .find(|reader| {
+                    position[*reader] >= position[&writer.node]
+                        && self.of(**reader).iter().any(|access| {
+                            access.node == *state
+                                && !(**reader == writer.node && access.is_fully_identity(graph))
+                        })
+                });
             if let Some(reader) = late {
                 return Err(ScheduleError::StateOverwritten {
                     state: graph.node_name(*state),
-                    reader: graph.node_name(reader.node),
+                    reader: graph.node_name(*reader),
                 });
             }
         }
         Ok(())
     }
 
-    /// The node inside the loop at `place` because of which `step` cannot run in the same loop.
+    /// The node inside the loop at `place` because of which `step` cannot run in the same loop. `leaves` are
+    /// those of the tree so far.
     pub(crate) fn blocks_sharing(
         &self,
         graph: &Graph,
         tree: &LoopTree,
+        leaves: &FxHashMap<NodeId, TreeRef>,
         place: TreeRef,
         step: NodeId,
     ) -> Option<NodeId> {
         let dim = tree.spec(place)?.dim;
-        let inside = tree.leaves(place);
+        let inside = |node: NodeId| {
+            let leaf = leaves.get(&node);
+            leaf.is_some_and(|leaf| tree.is_inside(*leaf, place))
+        };
         let dependence = self.of(step).iter().find(|access| {
-            inside.contains(&access.node)
-                && (carries(graph, access.node, dim) || !access.is_identity(graph, dim))
+            let has_dim = || loop_dims(graph, access.node).contains(&dim);
+            inside(access.node)
+                && (carries(graph, access.node, dim)
+                    // What does not have the dimension is computed anew in every iteration, and all of it is there.
+                    || (has_dim() && !access.is_identity(graph, dim)))
         });
         if let Some(access) = dependence {
             return Some(access.node);
@@ -438,19 +564,18 @@ impl Reads {
             reads.all(|access| access.node != state || access.is_identity(graph, dim))
         };
         if let Some(state) = self.writes.get(&step) {
-            let reader = inside.iter().find(|leaf| !reads_in_step(*state, **leaf));
-            if reader.is_some() {
-                return reader.copied();
+            let readers = self.readers.get(state).into_iter().flatten();
+            let mut elsewhere =
+                readers.filter(|reader| inside(**reader) && !reads_in_step(*state, **reader));
+            if let Some(reader) = elsewhere.next() {
+                return Some(*reader);
             }
         }
-        inside
-            .iter()
-            .find(|leaf| {
-                self.writes
-                    .get(leaf)
-                    .is_some_and(|state| !reads_in_step(*state, step))
-            })
-            .copied()
+        let overwritten = self.of(step).iter().find_map(|access| {
+            let writer = self.writers.get(&access.node)?;
+            (inside(*writer) && !access.is_identity(graph, dim)).then_some(*writer)
+        });
+        overwritten
     }
 }
 

@@ -259,7 +259,10 @@ fn schedules_that_do_not_fit_say_why() {
             "C: i, j\nD: i, j",
             "`C` needs a last loop over `k` with step 1",
         ),
-        ("C: i, j, k\nD: i, j, k", "`D` has no loop over `k`"),
+        (
+            "C: i, j, k\nD: i, k parallel, j",
+            "`D` cannot run in a loop over `k`, which it does not have: several iterations would write the result at the same time",
+        ),
         (
             "C: i, j, k parallel\nD: i, j",
             "the loop of `C` over `k` cannot be parallel: each iteration needs the one before",
@@ -294,7 +297,9 @@ fn schedules_that_do_not_fit_say_why() {
     let source = Source::new("s", "loopwright schedule 1\nC: i sideways\n");
     let error = parse_schedule(&source, &graph).unwrap_err().render(&source);
     assert!(
-        error.contains("a loop is serial, parallel, vectorize or unroll"),
+        error.contains(
+            "a loop is serial, parallel, vectorize, unroll, block, thread, warp, tile or prefetch"
+        ),
         "{error}"
     );
 }

@@ -82,10 +82,7 @@ impl<'a> Lowering<'a> {
             let shared = self.tree.ancestors(found.around).iter().any(|place| {
                 let spec = self.tree.spec(*place);
                 spec.is_some_and(|spec| {
-                    matches!(
-                        spec.annotation,
-                        Annotation::Parallel | Annotation::Vectorize
-                    )
+                    spec.annotation.is_concurrent() || spec.annotation == Annotation::Vectorize
                 })
             });
             if shared {
@@ -119,6 +116,7 @@ impl<'a> Lowering<'a> {
                     in_place: false,
                 };
                 self.running.insert(node, fold);
+                self.fold_scratch.insert(node);
             }
         }
         Ok(())
@@ -432,9 +430,14 @@ impl<'a> Lowering<'a> {
                     vectorised = true;
                     true
                 }
-                Annotation::Serial | Annotation::Parallel | Annotation::Vectorize => {
-                    count <= spec.step
-                }
+                Annotation::Serial
+                | Annotation::Parallel
+                | Annotation::Vectorize
+                | Annotation::Block
+                | Annotation::Thread
+                | Annotation::Warp
+                | Annotation::Tile
+                | Annotation::Prefetch => count <= spec.step,
             }
         })
     }

@@ -5,18 +5,22 @@ use crate::index::Place;
 use crate::program::Lowering;
 use loopwright_graph::{DimId, Graph, NodeId};
 use loopwright_kernel::{Space, Type, Value};
-use loopwright_looptree::{Accumulator, Allocation, Env, TreeRef};
+use loopwright_looptree::{Accumulator, Allocation, Axis, Env, Slot, TreeRef};
 use loopwright_symbolic::{Expr, affine};
 use smallvec::SmallVec;
 use std::rc::Rc;
 
-/// How an array lies: row-major over its dimensions, of each of which it holds a block or all.
+/// How an array lies: along axes over its dimensions, of each of which it holds a block or all.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub(crate) dims: SmallVec<[DimId; 4]>,
     pub(crate) extents: SmallVec<[Expr; 4]>,
     /// The loop whose current block is held.
     pub(crate) blocks: SmallVec<[Option<TreeRef>; 4]>,
+    /// Outermost first.
+    axes: SmallVec<[Axis; 4]>,
+    /// Loops whose rounds have memory each; they come before the axes.
+    slots: SmallVec<[Slot; 1]>,
 }
 
 /// An array in memory.
@@ -43,15 +47,19 @@ impl Layout {
                 .map(|dim| graph.dim(*dim).size.clone())
                 .collect(),
             blocks: dims.iter().map(|_| None).collect(),
+            axes: Axis::row_major(&dims),
+            slots: SmallVec::new(),
             dims,
         }
     }
 
-    pub(crate) fn of_allocation(graph: &Graph, allocation: &Allocation) -> Layout {
+    pub(crate) fn of_allocation(allocation: &Allocation) -> Layout {
         Layout {
-            dims: graph.node(allocation.node).dims.clone(),
+            dims: allocation.dims.clone(),
             extents: allocation.extents.clone(),
             blocks: allocation.blocks.clone(),
+            axes: allocation.axes.clone(),
+            slots: allocation.slots.clone(),
         }
     }
 
@@ -60,6 +68,8 @@ impl Layout {
             dims: accumulator.dims.clone(),
             extents: accumulator.extents.clone(),
             blocks: accumulator.blocks.clone(),
+            axes: Axis::row_major(&accumulator.dims),
+            slots: SmallVec::new(),
         }
     }
 
@@ -76,14 +86,21 @@ impl Layout {
             self.dims.push(dim);
             self.extents.push(Expr::constant(i64::from(lanes)));
             self.blocks.push(block);
+            self.axes.retain(|axis| axis.dim != dim);
+            self.axes.push(Axis {
+                dim,
+                step: 1,
+                outer: None,
+            });
         }
         self
     }
 
     /// Elements of an array on the stack, at least 1; sizes there are constants.
     pub(crate) fn private_elements(&self) -> u64 {
-        let elements = self.extents.iter().try_fold(1i64, |product, extent| {
-            product.checked_mul(extent.as_const()?)
+        let elements = self.axes.iter().try_fold(1i64, |product, axis| {
+            let at = self.dims.iter().position(|dim| *dim == axis.dim)?;
+            product.checked_mul(axis.places(&self.extents[at]).ok()?.as_const()?)
         });
         elements.unwrap_or(1).max(1) as u64
     }
@@ -97,7 +114,7 @@ impl Lowering<'_> {
         };
         for node in nodes {
             let allocation = &self.allocations[&node];
-            let layout = Layout::of_allocation(self.graph, allocation).with_lanes(self.vector);
+            let layout = Layout::of_allocation(allocation).with_lanes(self.vector);
             let ty = Type::Scalar(allocation.dtype);
             let name = self.value_name(node);
             let count = layout.private_elements();
@@ -110,17 +127,100 @@ impl Lowering<'_> {
     /// The flat index of an element, in elements from the start of the memory.
     pub(crate) fn address(&mut self, layout: &Layout, at: &Env) -> Result<Place, LowerError> {
         let mut flat = Place::ZERO;
-        for ((dim, extent), block) in layout.dims.iter().zip(&layout.extents).zip(&layout.blocks) {
-            let index = self.place(&index_along(self.graph, *dim, at)?)?;
-            let local = match block.and_then(|block| self.blocks.get(&block).copied()) {
-                Some(start) => self.sub_places(index, start),
-                None => index,
+        for slot in &layout.slots {
+            let start = self.blocks.get(&slot.place).copied().ok_or_else(|| {
+                LowerError::Symbolic("memory of a loop's round is used outside the loop".to_owned())
+            })?;
+            let round = self.divided(start, slot.step);
+            let rounds = self.place(&slot.rounds)?;
+            flat = self.mul_places(flat, rounds);
+            flat = self.add_places(flat, round);
+        }
+        for axis in &layout.axes {
+            let Some(number) = layout.dims.iter().position(|dim| *dim == axis.dim) else {
+                continue;
             };
-            let extent = self.place(extent)?;
-            flat = self.mul_places(flat, extent);
-            flat = self.add_places(flat, local);
+            let index = index_along(self.graph, axis.dim, at)?;
+            let block = layout.blocks[number];
+            let start = self.aligned(axis.dim, &index, block, Some(axis.step))?;
+            let outer = self.aligned(axis.dim, &index, block, axis.outer)?;
+            let within = self.sub_places(start, outer);
+            let position = self.divided(within, axis.step);
+            let places = self.place(&axis.places(&layout.extents[number])?)?;
+            flat = self.mul_places(flat, places);
+            flat = self.add_places(flat, position);
         }
         Ok(flat)
+    }
+
+    /// The start of the piece of `step` elements that an index lies in, where pieces are counted from the start of
+    /// the block that is held; `None`: the start of the block.
+    fn aligned(
+        &mut self,
+        dim: DimId,
+        index: &Expr,
+        block: Option<TreeRef>,
+        step: Option<i64>,
+    ) -> Result<Place, LowerError> {
+        let start = block.and_then(|block| self.blocks.get(&block).copied());
+        let start = start.unwrap_or(Place::ZERO);
+        let step = match step {
+            None => return Ok(start),
+            Some(1) => return self.place(index),
+            Some(step) => step,
+        };
+        if let Some(place) = self.piece(dim, index, block, step) {
+            return Ok(place);
+        }
+        let index = self.place(index)?;
+        let local = self.sub_places(index, start);
+        if let Some(local) = local.as_const() {
+            return Ok(start.shifted(local - local.rem_euclid(step)));
+        }
+        let local = self.place_value(local);
+        let by = self.builder.const_i64(step);
+        let rest = self.builder.mod_i64(local, by);
+        let rest = self.place_of(rest);
+        Ok(self.sub_places(index, rest))
+    }
+
+    /// The same where a loop that is open says it: one over the dimension with this step, whose rounds start at
+    /// multiples of it.
+    fn piece(&self, dim: DimId, index: &Expr, block: Option<TreeRef>, step: i64) -> Option<Place> {
+        if index.as_symbol() != Some(self.graph.dim(dim).index) {
+            return None;
+        }
+        let inside = self
+            .open
+            .iter()
+            .rev()
+            .take_while(|place| Some(**place) != block);
+        let over_dim = inside.filter_map(|place| {
+            let spec = self.tree.spec(*place)?;
+            (spec.dim == dim).then_some((*place, spec.step))
+        });
+        let mut found = None;
+        for (place, loop_step) in over_dim {
+            if loop_step == step && found.is_none() {
+                found = self.blocks.get(&place).copied();
+            } else if loop_step > step && loop_step % step != 0 {
+                return None;
+            }
+        }
+        found
+    }
+
+    fn divided(&mut self, place: Place, by: i64) -> Place {
+        if by == 1 {
+            return place;
+        }
+        if let Some(known) = place.as_const() {
+            return Place::constant(known.div_euclid(by));
+        }
+        let value = self.place_value(place);
+        let by = self.builder.const_i64(by);
+        let quotient = self.builder.floor_div_i64(value, by);
+        self.place_of(quotient)
     }
 
     fn lanes_of(&self, layout: &Layout, at: &Env) -> Result<Lanes, LowerError> {
@@ -128,16 +228,24 @@ impl Lowering<'_> {
             return Ok(Lanes::Uniform);
         };
         let symbol = self.graph.dim(vector).index;
-        let last = layout.dims.len().wrapping_sub(1);
         let mut lanes = Lanes::Uniform;
-        for (position, dim) in layout.dims.iter().enumerate() {
+        for (number, dim) in layout.dims.iter().enumerate() {
             let index = index_along(self.graph, *dim, at)?;
             if !index.contains(symbol) {
                 continue;
             }
             let step = affine(&index, &[symbol])
                 .and_then(|form| form.coefficients.get(&symbol)?.as_const());
-            if position != last || step != Some(1) {
+            let last = layout.axes.last().filter(|axis| axis.dim == *dim);
+            let (Some(axis), Some(1)) = (last, step) else {
+                return Ok(Lanes::Scattered);
+            };
+            // Lanes are neighbours as long as they are in one piece of the dimension.
+            let block = layout.blocks[number];
+            let in_one_piece = axis
+                .outer
+                .is_none_or(|outer| self.piece(*dim, &index, block, outer).is_some());
+            if !in_one_piece {
                 return Ok(Lanes::Scattered);
             }
             lanes = Lanes::Contiguous;

@@ -5,7 +5,7 @@ use crate::index::Place;
 use crate::program::Lowering;
 use loopwright_graph::{DimId, NodeOp};
 use loopwright_kernel::{LoopKind, Value};
-use loopwright_looptree::{Annotation, LoopSpec, TreeNode, TreeRef};
+use loopwright_looptree::{Annotation, LoopSpec, Storage, TreeNode, TreeRef, loop_dims};
 
 /// How many elements a loop covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +33,8 @@ pub(crate) enum Dropped {
     NoVectorForm,
     Carried,
     Rows,
+    Repeated,
+    NoSuchPart,
 }
 
 impl Dropped {
@@ -54,6 +56,11 @@ impl Dropped {
             }
             Dropped::NoVectorForm => "something computed inside has no vector form".to_owned(),
             Dropped::Carried => "each round needs the one before".to_owned(),
+            Dropped::Repeated => {
+                "something inside is computed anew in each round, in memory that the rounds share"
+                    .to_owned()
+            }
+            Dropped::NoSuchPart => "code for this machine is made of plain loops, threads and vectors".to_owned(),
             Dropped::Rows => "a sort or scatter inside works on memory that threads share".to_owned(),
         }
     }
@@ -130,6 +137,14 @@ impl<'a> Lowering<'a> {
         let independent = self.tree.trivially_parallel(self.graph, place);
         let dropped = match (spec.annotation, rounds) {
             (Annotation::Serial, _) => None,
+            (
+                Annotation::Block
+                | Annotation::Thread
+                | Annotation::Warp
+                | Annotation::Tile
+                | Annotation::Prefetch,
+                _,
+            ) => Some(Dropped::NoSuchPart),
             (Annotation::Unroll, Some(..=MAX_UNROLL)) => None,
             (Annotation::Unroll, Some(_)) => Some(Dropped::TooManyRounds),
             (Annotation::Vectorize, _) if !independent => Some(Dropped::Carried),
@@ -142,6 +157,7 @@ impl<'a> Lowering<'a> {
             (Annotation::Unroll | Annotation::Vectorize, None) => Some(Dropped::UnknownRounds),
             (Annotation::Parallel, _) if !independent => Some(Dropped::Carried),
             (Annotation::Parallel, _) if self.has_rows(place) => Some(Dropped::Rows),
+            (Annotation::Parallel, _) if self.repeats_shared(place) => Some(Dropped::Repeated),
             (Annotation::Parallel, _) => None,
         };
         self.annotations.insert(place, dropped);
@@ -168,7 +184,10 @@ impl<'a> Lowering<'a> {
         self.index[dim] = Some(at);
         self.extent[dim] = Some(extent);
         self.blocks.insert(place, at);
-        body(self)
+        self.open.push(place);
+        let result = body(self);
+        self.open.pop();
+        result
     }
 
     fn constant_loop(
@@ -317,14 +336,44 @@ impl<'a> Lowering<'a> {
     }
 
     fn loop_kind(&self, place: TreeRef, spec: LoopSpec) -> LoopKind {
-        let independent = self.tree.trivially_parallel(self.graph, place);
+        let independent =
+            self.tree.trivially_parallel(self.graph, place) && !self.repeats_shared(place);
         match spec.annotation {
-            Annotation::Serial | Annotation::Unroll => LoopKind::Serial,
             Annotation::Vectorize if independent => LoopKind::Vectorize,
             // Sorting uses scratch rows that threads would share.
             Annotation::Parallel if independent && !self.has_rows(place) => LoopKind::Parallel,
-            Annotation::Vectorize | Annotation::Parallel => LoopKind::Serial,
+            Annotation::Serial
+            | Annotation::Unroll
+            | Annotation::Vectorize
+            | Annotation::Parallel
+            | Annotation::Block
+            | Annotation::Thread
+            | Annotation::Warp
+            | Annotation::Tile
+            | Annotation::Prefetch => LoopKind::Serial,
         }
+    }
+
+    /// Whether something inside a loop does not have its dimension, is computed anew in each round, and writes
+    /// memory that the rounds share.
+    fn repeats_shared(&self, place: TreeRef) -> bool {
+        let Some(spec) = self.tree.spec(place) else {
+            return false;
+        };
+        self.tree.leaves(place).iter().any(|leaf| {
+            if loop_dims(self.graph, *leaf).contains(&spec.dim) {
+                return false;
+            }
+            let allocation = &self.allocations[leaf];
+            let own = match allocation.storage {
+                Storage::Private => allocation
+                    .scope
+                    .is_some_and(|scope| self.tree.is_inside(scope, place)),
+                Storage::Scratch => allocation.slots.iter().any(|slot| slot.place == place),
+                Storage::Output(_) | Storage::State(_) => false,
+            };
+            !own || self.fold_scratch.contains(leaf)
+        })
     }
 
     /// Whether some inner loop over the same dimension must know how much it covers.

@@ -14,7 +14,7 @@ use loopwright_looptree::{
 };
 use loopwright_ops::DType;
 use loopwright_symbolic::{Bounds, Expr, Symbol};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -123,6 +123,8 @@ pub(crate) struct Lowering<'a> {
     /// The memory of given nodes and of steps that are being computed.
     pub(crate) memory: FxHashMap<NodeId, Rc<Memory>>,
     pub(crate) running: FxHashMap<NodeId, Fold>,
+    /// Steps whose running values are in scratch memory.
+    pub(crate) fold_scratch: FxHashSet<NodeId>,
     pub(crate) sort_rows: FxHashMap<NodeId, SortRows>,
     pub(crate) sizes: FxHashMap<Symbol, Value>,
     /// Values that stand in index expressions for what is only known when the kernel runs.
@@ -131,6 +133,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) index: Vec<Option<Place>>,
     /// By dimension: how much its inner loops cover.
     pub(crate) extent: Vec<Option<Extent>>,
+    /// The loops that are open, outermost first.
+    pub(crate) open: Vec<TreeRef>,
     /// Where each open loop is.
     pub(crate) blocks: FxHashMap<TreeRef, Place>,
     /// The dimension whose elements lie in the lanes of vectors, and how many.
@@ -194,11 +198,13 @@ impl<'a> Lowering<'a> {
             scratch: Vec::new(),
             memory: FxHashMap::default(),
             running: FxHashMap::default(),
+            fold_scratch: FxHashSet::default(),
             sort_rows: FxHashMap::default(),
             sizes: FxHashMap::default(),
             dynamic: Vec::new(),
             index: vec![None; graph.dims().len()],
             extent: vec![None; graph.dims().len()],
+            open: Vec::new(),
             blocks: FxHashMap::default(),
             vector: None,
             shared: readers.iter().map(|readers| *readers > 1).collect(),
@@ -250,7 +256,7 @@ impl<'a> Lowering<'a> {
                 allocation.dtype,
                 allocation.elements()?,
             );
-            let layout = Layout::of_allocation(graph, &allocation);
+            let layout = Layout::of_allocation(&allocation);
             let memory = Memory { ptr, layout };
             self.memory.insert(node, Rc::new(memory));
         }
@@ -309,6 +315,11 @@ impl<'a> Lowering<'a> {
                     Annotation::Parallel => "parallel",
                     Annotation::Vectorize => "vectorized",
                     Annotation::Unroll => "unrolled",
+                    Annotation::Block => "on blocks",
+                    Annotation::Thread => "on threads",
+                    Annotation::Warp => "on a warp",
+                    Annotation::Tile => "in a matrix unit's tile",
+                    Annotation::Prefetch => "fetched ahead",
                 },
                 dropped.reason()
             ))

@@ -259,12 +259,7 @@ fn reschedule(stores: &Graph, plan: &mut Schedule, wish: &Wish) -> Result<bool, 
                 .iter()
                 .position(|step| consumers[step.node.0 as usize]);
             let loops = loop_dims(stores, node);
-            let step = NodeSchedule {
-                node,
-                loops: loops.iter().map(|dim| LoopSpec::over(*dim)).collect(),
-                share: None,
-                delegate: None,
-            };
+            let step = NodeSchedule::new(node, loops.into_iter().map(LoopSpec::over));
             plan.steps.insert(reader.unwrap_or(plan.steps.len()), step);
             Ok(true)
         }

@@ -56,17 +56,10 @@ pub fn plain_schedule(graph: &Graph) -> Schedule {
     nodes.retain(|node| !stores.contains(node));
     nodes.extend(stores);
     let steps = nodes.into_iter().map(|node| NodeSchedule {
-        node,
-        loops: loop_dims(graph, node)
-            .into_iter()
-            .map(LoopSpec::over)
-            .collect(),
         share: Some(0),
-        delegate: None,
+        ..NodeSchedule::new(node, loop_dims(graph, node).into_iter().map(LoopSpec::over))
     });
-    Schedule {
-        steps: steps.collect(),
-    }
+    Schedule::of_steps(steps.collect())
 }
 
 struct Draft<'a> {
@@ -91,13 +84,11 @@ impl Draft<'_> {
                 None
             };
             steps.push(NodeSchedule {
-                node,
-                loops,
                 share,
-                delegate: None,
+                ..NodeSchedule::new(node, loops)
             });
         }
-        Schedule { steps }
+        Schedule::of_steps(steps)
     }
 
     fn choose_steps(&mut self, eager: usize) -> Vec<bool> {
@@ -175,7 +166,7 @@ impl Draft<'_> {
                 .iter()
                 .take_while(|spec| dims.contains(&spec.dim));
             loops.extend(same.copied().map(|mut spec| {
-                if carries(self.graph, node, spec.dim) && spec.annotation == Annotation::Parallel {
+                if carries(self.graph, node, spec.dim) && spec.annotation.is_concurrent() {
                     spec.annotation = Annotation::Serial;
                 }
                 spec

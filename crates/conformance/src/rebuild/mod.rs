@@ -490,16 +490,18 @@ impl<'a> Rebuild<'a> {
         let old = self.old.clone().with_stores();
         let new = graph.clone().with_stores();
         let mut steps: Vec<NodeSchedule> = Vec::new();
-        for step in &schedule.steps {
+        // What the schedule changed of the old program has no counterpart in the new one.
+        let written = old.node_ids().count();
+        let steps_of_old = schedule.steps.iter();
+        for step in steps_of_old.filter(|step| (step.node.0 as usize) < written) {
             if let Some(node) = self.step_node(&old, &new, step.node)
                 && !is_given(&new, node)
                 && !steps.iter().any(|other| other.node == node)
             {
                 steps.push(NodeSchedule {
-                    node,
-                    loops: self.step_loops(&new, node, step),
                     share: step.share,
                     delegate: step.delegate.clone(),
+                    ..NodeSchedule::new(node, self.step_loops(&new, node, step))
                 });
             }
         }
@@ -510,21 +512,11 @@ impl<'a> Rebuild<'a> {
             let needed =
                 !is_given(&new, node) && (!can_inline(&new, node) || results.contains(&node));
             if needed && !steps.iter().any(|step| step.node == node) {
-                let loops = loop_dims(&new, node)
-                    .into_iter()
-                    .map(LoopSpec::over)
-                    .collect();
-                steps.push(NodeSchedule {
-                    node,
-                    loops,
-                    share: None,
-                    delegate: None,
-                });
+                let loops = loop_dims(&new, node).into_iter().map(LoopSpec::over);
+                steps.push(NodeSchedule::new(node, loops));
             }
         }
-        let schedule = Schedule {
-            steps: in_order(&new, steps),
-        };
+        let schedule = Schedule::of_steps(in_order(&new, steps));
         match LoopTree::new(&new, &schedule) {
             Ok(_) => schedule,
             Err(_) => plain_schedule(&new),
@@ -561,11 +553,12 @@ impl<'a> Rebuild<'a> {
         let dims = loop_dims(new, node);
         let mut loops: SmallVec<[LoopSpec; 8]> = SmallVec::new();
         for spec in &step.loops {
-            let Some(dim) = self.dims[spec.dim.0 as usize].filter(|dim| dims.contains(dim)) else {
+            let dim = self.dims.get(spec.dim.0 as usize).copied().flatten();
+            let Some(dim) = dim.filter(|dim| dims.contains(dim)) else {
                 continue;
             };
             let mut spec = LoopSpec { dim, ..*spec };
-            if carries(new, node, dim) && spec.annotation == Annotation::Parallel {
+            if carries(new, node, dim) && spec.annotation.is_concurrent() {
                 spec.annotation = Annotation::Serial;
             }
             loops.push(spec);

@@ -2,7 +2,7 @@
 
 use super::{Arithmetic, ExecuteError, NodeMemory};
 use crate::allocation::accumulator;
-use crate::schedule::{Annotation, LoopSpec, carries};
+use crate::schedule::{LoopSpec, carries};
 use crate::tree::{LoopTree, TreeNode, TreeRef};
 use loopwright_graph::{Binding, DimId, Graph, NodeId, NodeOp};
 use loopwright_ops::{DType, ReduceOp, Scalar, argmax_prefers, argmin_prefers, total_less};
@@ -187,8 +187,8 @@ impl<'a, A: Arithmetic> Walker<'a, A> {
         let rounds = covered.extent / spec.step + i64::from(covered.extent % spec.step > 0);
         for round in 0..rounds {
             let round = match spec.annotation {
-                Annotation::Parallel => rounds - 1 - round,
-                Annotation::Serial | Annotation::Vectorize | Annotation::Unroll => round,
+                annotation if annotation.is_concurrent() => rounds - 1 - round,
+                _ => round,
             };
             let done = round * spec.step;
             self.blocks[dim] = Some(Block {

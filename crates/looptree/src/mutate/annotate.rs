@@ -25,7 +25,7 @@ pub(super) fn annotate(
             ),
         });
     }
-    if annotation == Annotation::Parallel && carries(graph, node, name.dim) {
+    if annotation.is_concurrent() && carries(graph, node, name.dim) {
         let mutation = Mutation::Annotate {
             node,
             name,

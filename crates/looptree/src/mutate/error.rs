@@ -1,6 +1,7 @@
 //! Why a schedule is not changed.
 
 use crate::error::ScheduleError;
+use loopwright_graph::EditError;
 
 /// Why a mutation is refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -122,6 +123,50 @@ pub enum MutationError {
         /// Why.
         why: &'static str,
     },
+    /// A loop that is not one to add.
+    #[error("`{node}` gets no loop `{name}`: {why}")]
+    NotAdded {
+        /// The step.
+        node: String,
+        /// The loop.
+        name: String,
+        /// Why.
+        why: String,
+    },
+    /// A loop over a dimension of the step's own.
+    #[error(
+        "the loop `{name}` of `{node}` cannot be removed: the step has the dimension; `merge` joins loops"
+    )]
+    NotRemoved {
+        /// The step.
+        node: String,
+        /// The loop.
+        name: String,
+    },
+    /// A node that is not in memory.
+    #[error("`{node}` is not in memory, so there is nothing to copy; `store {node}` puts it there")]
+    NotCopied {
+        /// The node.
+        node: String,
+    },
+    /// A node that is not a copy that the schedule makes.
+    #[error("`{node}` is not a copy that the schedule makes")]
+    NotACopy {
+        /// The node.
+        node: String,
+    },
+    /// A copy that something else was made of.
+    #[error("`{node}` cannot go: another change of the schedule was made to it")]
+    InUse {
+        /// The copy.
+        node: String,
+    },
+    /// A change to the program that does not fit.
+    #[error(transparent)]
+    Edit(EditError),
+    /// A change to the program, where there is only a schedule.
+    #[error("this change makes a new node, which takes a plan and not a schedule alone")]
+    NeedsPlan,
     /// A change that changes nothing.
     #[error("`{node}` stays as it is: {why}")]
     Unchanged {

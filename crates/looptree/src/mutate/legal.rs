@@ -2,9 +2,10 @@
 
 use super::share::Sharing;
 use super::split::{merge, rounds, split};
-use super::{LoopName, Mutation, annotate, mutate, order, steps};
+use super::{Mutation, annotate, mutate, order, steps};
 use crate::access::{Access, accesses};
-use crate::schedule::{Annotation, NodeSchedule, Schedule, carries};
+use crate::schedule::{Annotation, LoopName, NodeSchedule, Schedule, carries, loop_dims};
+use crate::tree::LoopTree;
 use loopwright_graph::{Graph, NodeId, NodeOp};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -24,10 +25,18 @@ const INLINE_NODES: usize = 64;
 /// depends on the machine (other backends), and inlining that makes expressions long. A schedule that has
 /// no tree has none.
 pub fn legal(graph: &Graph, schedule: &Schedule) -> Vec<Mutation> {
+    match LoopTree::new(graph, schedule) {
+        Ok(tree) => legal_of(graph, schedule, &tree),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// The same where the tree is known.
+pub(crate) fn legal_of(graph: &Graph, schedule: &Schedule, tree: &LoopTree) -> Vec<Mutation> {
     let mut found = Vec::new();
     // Whether a change is legal is decided from what it touches: trying each on the whole schedule
     // would take time with the square of its length.
-    let Ok(sharing) = Sharing::new(graph, schedule) else {
+    let Ok(sharing) = Sharing::of_tree(graph, schedule, tree.clone()) else {
         return found;
     };
     let scheduled: FxHashSet<NodeId> = schedule.steps.iter().map(|step| step.node).collect();
@@ -74,6 +83,8 @@ pub fn legal(graph: &Graph, schedule: &Schedule) -> Vec<Mutation> {
         if step.delegate.is_some() {
             found.push(Mutation::Undelegate { node });
         }
+        of_repeats(graph, schedule, step, readers, &mut found);
+        of_layout(graph, step, &mut found);
     }
     let stored = graph.node_ids().filter(|node| {
         // A single value that the program writes down or has from its sizes is best where it is read.
@@ -110,6 +121,12 @@ fn of_loops(graph: &Graph, step: &NodeSchedule, found: &mut Vec<Mutation>) {
                 Annotation::Unroll => {
                     rounds(graph, step, at).is_some_and(|rounds| rounds <= UNROLL_ROUNDS)
                 }
+                // For machines that have such parts; what others make of them is a plain loop.
+                Annotation::Block
+                | Annotation::Thread
+                | Annotation::Warp
+                | Annotation::Tile
+                | Annotation::Prefetch => false,
             };
             if useful && annotate::annotate(graph, step, name, annotation).is_ok() {
                 found.push(Mutation::Annotate {
@@ -118,6 +135,58 @@ fn of_loops(graph: &Graph, step: &NodeSchedule, found: &mut Vec<Mutation>) {
                     annotation,
                 });
             }
+        }
+    }
+}
+
+/// Computing a step inside the loops of its first reader, and taking away the loops that this took.
+fn of_repeats(
+    graph: &Graph,
+    schedule: &Schedule,
+    step: &NodeSchedule,
+    readers: &[NodeId],
+    found: &mut Vec<Mutation>,
+) {
+    let node = step.node;
+    let own = loop_dims(graph, node);
+    let foreign = step.loops.iter().filter(|spec| !own.contains(&spec.dim));
+    let names = foreign.map(|spec| LoopName::from(*spec));
+    found.extend(names.map(|name| Mutation::RemoveLoop { node, name }));
+    let Some(reader) = readers.first().and_then(|reader| schedule.step(*reader)) else {
+        return;
+    };
+    for spec in &reader.loops {
+        let mutation = Mutation::ComputeAt {
+            node,
+            reader: reader.node,
+            name: (*spec).into(),
+        };
+        if mutate(graph, schedule, &mutation).is_ok() {
+            found.push(mutation);
+        }
+    }
+}
+
+/// Neighbouring dimensions of a step change places in memory.
+fn of_layout(graph: &Graph, step: &NodeSchedule, found: &mut Vec<Mutation>) {
+    let node = step.node;
+    if steps::is_result(graph, node) {
+        return;
+    }
+    let row_major = graph
+        .node(node)
+        .dims
+        .iter()
+        .map(|dim| LoopName { dim: *dim, step: 1 });
+    let layout = step.layout.clone().unwrap_or_else(|| row_major.collect());
+    for at in 1..layout.len() {
+        let mut swapped = layout.clone();
+        swapped.swap(at - 1, at);
+        if swapped[at - 1].dim != swapped[at].dim {
+            found.push(Mutation::Layout {
+                node,
+                layout: Some(swapped),
+            });
         }
     }
 }
@@ -158,16 +227,17 @@ fn expression_nodes(graph: &Graph, is_step: &dyn Fn(NodeId) -> bool, step: NodeI
     if inside.len() > INLINE_NODES {
         return inside.len();
     }
-    // Inputs come before their readers.
-    inside.sort_unstable();
     inside.push(step);
     let mut sizes: FxHashMap<NodeId, usize> = FxHashMap::default();
-    for node in &inside {
-        let inputs = graph.node(*node).inputs.iter();
-        let size = inputs.fold(1usize, |sum, input| {
-            sum.saturating_add(sizes.get(input).copied().unwrap_or(0))
-        });
-        sizes.insert(*node, size);
+    // Few enough for a round for each step of the longest chain.
+    for _ in 0..inside.len() {
+        for node in &inside {
+            let inputs = graph.node(*node).inputs.iter();
+            let size = inputs.fold(1usize, |sum, input| {
+                sum.saturating_add(sizes.get(input).copied().unwrap_or(0))
+            });
+            sizes.insert(*node, size.min(INLINE_NODES + 1));
+        }
     }
     sizes[&step]
 }

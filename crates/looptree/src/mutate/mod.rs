@@ -10,45 +10,31 @@
 
 mod annotate;
 mod cursor;
+mod edits;
 mod error;
 mod legal;
 mod order;
+mod repeat;
 mod rounding;
 mod share;
 mod split;
 mod steps;
 
 pub use cursor::Cursor;
+pub(crate) use edits::{edits_of, legal_edits};
 pub use error::MutationError;
 pub use legal::legal;
+pub(crate) use legal::legal_of;
 pub use rounding::reassociated;
 pub use share::for_sharers;
 
-use crate::schedule::{Annotation, LoopSpec, NodeSchedule, Schedule};
+use crate::schedule::{Annotation, LoopName, LoopSpec, NodeSchedule, Schedule};
 use crate::text::print_mutation;
 use crate::tree::LoopTree;
-use loopwright_graph::{DimId, Graph, NodeId};
+use loopwright_graph::{DimId, Graph, Keep, NodeId};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
-
-/// A loop of a step. The steps of a dimension's loops fall, so dimension and step name one.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct LoopName {
-    /// The dimension it runs over.
-    pub dim: DimId,
-    /// Elements from one iteration to the next.
-    pub step: i64,
-}
-
-impl From<LoopSpec> for LoopName {
-    fn from(spec: LoopSpec) -> LoopName {
-        LoopName {
-            dim: spec.dim,
-            step: spec.step,
-        }
-    }
-}
 
 /// A change to a schedule. [`crate::print_mutation`] and [`crate::parse_mutation`] are its text form, one
 /// line, which stands first in each comment here.
@@ -135,6 +121,68 @@ pub enum Mutation {
         /// How the iterations run.
         annotation: Annotation,
     },
+    /// `add C 0: n/8`: one more loop, over a dimension that the step does not have. It is computed anew in each of
+    /// its iterations, so that it can be inside a loop of its readers, and only what they need there is held.
+    AddLoop {
+        /// The step.
+        node: NodeId,
+        /// The loop.
+        spec: LoopSpec,
+        /// How many of the step's loops are around it.
+        depth: usize,
+    },
+    /// `remove C n/8`: a loop over a dimension that the step does not have is taken away.
+    RemoveLoop {
+        /// The step.
+        node: NodeId,
+        /// Its loop.
+        name: LoopName,
+    },
+    /// `compute C at D j/16`: the step comes to stand right before a reader and inside the reader's loops, down to
+    /// the one named; there it computes what the iteration needs.
+    ComputeAt {
+        /// The step.
+        node: NodeId,
+        /// The step that reads it.
+        reader: NodeId,
+        /// A loop of the reader.
+        name: LoopName,
+    },
+    /// `layout C [j, i/8, i]`: the order in which the elements lie in memory, as that of loops over them. `layout C`
+    /// makes it row-major again.
+    Layout {
+        /// The step.
+        node: NodeId,
+        /// The order; `None`: row-major over the dimensions.
+        layout: Option<SmallVec<[LoopName; 4]>>,
+    },
+    /// `copy B for C as panel`: a step reads a copy of an array, which becomes a step of its own.
+    Copy {
+        /// The step that reads.
+        node: NodeId,
+        /// What it reads: given from outside, or another step.
+        of: NodeId,
+        /// The copy's name.
+        name: Arc<str>,
+    },
+    /// `uncopy panel`: readers of a copy read what it is a copy of.
+    Uncopy {
+        /// The copy.
+        node: NodeId,
+    },
+    /// `stage C k lanes 16 as part`: a reduction in two stages.
+    Stage {
+        /// The reduction.
+        node: NodeId,
+        /// The dimension that the first stage keeps a part of.
+        dim: DimId,
+        /// How many lanes, or elements of a block.
+        count: i64,
+        /// What is kept.
+        keep: Keep,
+        /// The name of the first stage.
+        name: Arc<str>,
+    },
     /// `delegate C interp`: the step is handed to another backend.
     Delegate {
         /// The step.
@@ -164,20 +212,35 @@ impl Mutation {
             | Mutation::Inline { node }
             | Mutation::Store { node, .. }
             | Mutation::Annotate { node, .. }
+            | Mutation::AddLoop { node, .. }
+            | Mutation::RemoveLoop { node, .. }
+            | Mutation::ComputeAt { node, .. }
+            | Mutation::Layout { node, .. }
+            | Mutation::Copy { node, .. }
+            | Mutation::Uncopy { node }
+            | Mutation::Stage { node, .. }
             | Mutation::Delegate { node, .. }
             | Mutation::Undelegate { node } => *node,
         }
     }
 
     /// Whether every node and dimension that it names is one of the graph.
-    fn belongs_to(&self, graph: &Graph) -> bool {
+    pub(crate) fn belongs_to(&self, graph: &Graph) -> bool {
         let node = |node: &NodeId| (node.0 as usize) < graph.node_ids().count();
         let dim = |dim: DimId| (dim.0 as usize) < graph.dims().len();
         node(&self.node())
             && match self {
                 Mutation::Split { name, .. }
                 | Mutation::Merge { name, .. }
+                | Mutation::RemoveLoop { name, .. }
                 | Mutation::Annotate { name, .. } => dim(name.dim),
+                Mutation::AddLoop { spec, .. } => dim(spec.dim),
+                Mutation::ComputeAt { reader, name, .. } => node(reader) && dim(name.dim),
+                Mutation::Layout { layout, .. } => {
+                    layout.iter().flatten().all(|name| dim(name.dim))
+                }
+                Mutation::Copy { of, .. } => node(of),
+                Mutation::Stage { dim: staged, .. } => dim(*staged),
                 Mutation::Swap { outer, inner, .. } => dim(outer.dim) && dim(inner.dim),
                 Mutation::Reorder { loops, .. } => loops.iter().all(|name| dim(name.dim)),
                 Mutation::Store { loops, .. } => loops.iter().flatten().all(|spec| dim(spec.dim)),
@@ -187,6 +250,7 @@ impl Mutation {
                 Mutation::Fuse { .. }
                 | Mutation::Unfuse { .. }
                 | Mutation::Inline { .. }
+                | Mutation::Uncopy { .. }
                 | Mutation::Delegate { .. }
                 | Mutation::Undelegate { .. } => true,
             }
@@ -201,7 +265,7 @@ pub struct Mutated {
     /// Whether a reduction over floats is folded in another order than before, which changes how it
     /// rounds. Strict mode does not allow that; [`reassociated`] says where a schedule stands.
     pub reassociates: bool,
-    moved: Moved,
+    pub(crate) moved: Moved,
 }
 
 impl Mutated {
@@ -218,7 +282,7 @@ impl Mutated {
 }
 
 /// By step whose loops changed: for each depth before, the leaf's included, the depth after.
-type Moved = FxHashMap<NodeId, SmallVec<[usize; 8]>>;
+pub(crate) type Moved = FxHashMap<NodeId, SmallVec<[usize; 8]>>;
 
 /// What a mutation makes, before the checks that concern the whole schedule.
 struct Change {
@@ -257,7 +321,7 @@ struct NewLoops {
     share: Option<u32>,
 }
 
-/// Applies a change to a schedule.
+/// Applies a change to a schedule. Changes that make new nodes are [`crate::Plan`]'s.
 ///
 /// # Errors
 /// What does not fit the schedule, and what would change a value.
@@ -348,6 +412,28 @@ fn change(
         }
         Mutation::Inline { .. } => steps::inline(graph, schedule, step()?),
         Mutation::Store { loops, .. } => steps::store(graph, schedule, node, loops.as_deref()),
+        Mutation::AddLoop { spec, depth, .. } => {
+            of_loops(&|step| repeat::add(graph, step, *spec, *depth))
+        }
+        Mutation::RemoveLoop { name, .. } => of_loops(&|step| repeat::remove(graph, step, *name)),
+        Mutation::ComputeAt { reader, name, .. } => {
+            repeat::compute_at(graph, schedule, node, *reader, *name)
+        }
+        Mutation::Layout { layout, .. } => {
+            let at = step()?;
+            if schedule.steps[at].layout == *layout {
+                return Err(MutationError::Unchanged {
+                    node: graph.node_name(node),
+                    why: "it lies so already".to_owned(),
+                });
+            }
+            let mut schedule = schedule.clone();
+            schedule.steps[at].layout = layout.clone();
+            Ok(Change::in_place(schedule))
+        }
+        Mutation::Copy { .. } | Mutation::Uncopy { .. } | Mutation::Stage { .. } => {
+            Err(MutationError::NeedsPlan)
+        }
         Mutation::Delegate { backend, .. } => {
             annotate::delegate(graph, schedule, step()?, Some(backend))
         }

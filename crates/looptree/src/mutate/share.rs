@@ -22,7 +22,15 @@ impl<'a> Sharing<'a> {
         graph: &'a Graph,
         schedule: &'a Schedule,
     ) -> Result<Sharing<'a>, ScheduleError> {
-        let tree = LoopTree::new(graph, schedule)?;
+        Sharing::of_tree(graph, schedule, LoopTree::new(graph, schedule)?)
+    }
+
+    /// The same where the tree is known.
+    pub(super) fn of_tree(
+        graph: &'a Graph,
+        schedule: &'a Schedule,
+        tree: LoopTree,
+    ) -> Result<Sharing<'a>, ScheduleError> {
         Ok(Sharing {
             graph,
             schedule,
@@ -92,7 +100,7 @@ impl<'a> Sharing<'a> {
         }
         let blocker = self
             .reads
-            .blocks_sharing(graph, &self.tree, place, step.node);
+            .blocks_sharing(graph, &self.tree, &self.leaves, place, step.node);
         if let Some(blocker) = blocker {
             return Err(MutationError::Dependence {
                 node: node(),
@@ -202,6 +210,13 @@ pub fn for_sharers(
         | Mutation::MoveAfter { .. }
         | Mutation::Inline { .. }
         | Mutation::Store { .. }
+        | Mutation::AddLoop { .. }
+        | Mutation::RemoveLoop { .. }
+        | Mutation::ComputeAt { .. }
+        | Mutation::Layout { .. }
+        | Mutation::Copy { .. }
+        | Mutation::Uncopy { .. }
+        | Mutation::Stage { .. }
         | Mutation::Delegate { .. }
         | Mutation::Undelegate { .. } => return Ok(vec![mutation.clone()]),
     };

@@ -43,10 +43,14 @@ pub(super) fn split(
     let annotation = step.loops[place].annotation;
     // Threads take large pieces; lanes and copies of the code are small ones.
     let (outer, inner) = match annotation {
-        Annotation::Parallel => (annotation, Annotation::Serial),
-        Annotation::Serial | Annotation::Vectorize | Annotation::Unroll => {
-            (Annotation::Serial, annotation)
-        }
+        Annotation::Parallel | Annotation::Block => (annotation, Annotation::Serial),
+        Annotation::Serial
+        | Annotation::Vectorize
+        | Annotation::Unroll
+        | Annotation::Thread
+        | Annotation::Warp
+        | Annotation::Tile
+        | Annotation::Prefetch => (Annotation::Serial, annotation),
     };
     let mut loops = step.loops.clone();
     loops[place].annotation = inner;

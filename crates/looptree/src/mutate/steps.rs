@@ -41,11 +41,16 @@ pub(super) fn inline(
     Ok(Change::in_place(schedule))
 }
 
-/// Why a node cannot be inline, whatever the schedule.
-pub(super) fn why_not_inline(graph: &Graph, node: NodeId) -> Option<&'static str> {
+/// Whether a node is a result of the program, whose memory is the caller's.
+pub(super) fn is_result(graph: &Graph, node: NodeId) -> bool {
     let mut outputs = graph.outputs().iter();
     let mut updates = graph.updates().iter();
-    if outputs.any(|output| output.node == node) || updates.any(|update| update.value == node) {
+    outputs.any(|output| output.node == node) || updates.any(|update| update.value == node)
+}
+
+/// Why a node cannot be inline, whatever the schedule.
+pub(super) fn why_not_inline(graph: &Graph, node: NodeId) -> Option<&'static str> {
+    if is_result(graph, node) {
         return Some("it is a result of the program, which has its memory");
     }
     (!can_inline(graph, node))
@@ -76,16 +81,14 @@ pub(super) fn store(
     let Some(at) = reader else {
         return Err(refused("no step reads it"));
     };
-    let loops = match loops {
+    let loops: SmallVec<[LoopSpec; 8]> = match loops {
         Some(loops) => loops.into(),
         None => loops_like(graph, node, &schedule.steps[at]),
     };
     let step = NodeSchedule {
-        node,
-        loops,
-        share: None,
         // Who computes the reader computes what it reads.
         delegate: schedule.steps[at].delegate.clone(),
+        ..NodeSchedule::new(node, loops)
     };
     let mut schedule = schedule.clone();
     schedule.steps.insert(at, step);
@@ -122,7 +125,11 @@ pub(super) fn inline_nodes_where(
 }
 
 /// Loops for a node that begin like its reader's.
-fn loops_like(graph: &Graph, node: NodeId, reader: &NodeSchedule) -> SmallVec<[LoopSpec; 8]> {
+pub(super) fn loops_like(
+    graph: &Graph,
+    node: NodeId,
+    reader: &NodeSchedule,
+) -> SmallVec<[LoopSpec; 8]> {
     let dims = loop_dims(graph, node);
     let mut loops: SmallVec<[LoopSpec; 8]> = reader
         .loops

@@ -8,24 +8,38 @@ pub use mutation::{parse_mutation, print_mutation};
 pub use schedule::{parse_schedule, print_schedule};
 pub use tree::{parse_tree, print_tree};
 
-use crate::schedule::{Annotation, LoopSpec};
-use loopwright_graph::{Graph, NodeId};
+use crate::schedule::{Annotation, LoopName, LoopSpec};
+use loopwright_graph::{DimId, Graph, Keep, NodeId};
 use loopwright_text::{Cursor, Diagnostic, Source, Token, lex};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The word before a delegate's name.
 const DELEGATE: &str = "delegate";
 
-fn spec_text(graph: &Graph, spec: &LoopSpec) -> String {
-    let mut text = graph.dim(spec.dim).name.clone();
-    if spec.step != 1 {
-        text += &format!("/{}", spec.step);
+/// A loop as it is named: `i/8`.
+fn name_text(graph: &Graph, name: LoopName) -> String {
+    let dim = &graph.dim(name.dim).name;
+    match name.step {
+        1 => dim.clone(),
+        step => format!("{dim}/{step}"),
     }
+}
+
+fn spec_text(graph: &Graph, spec: &LoopSpec) -> String {
+    let mut text = name_text(graph, (*spec).into());
     if spec.annotation != Annotation::Serial {
         text += " ";
         text += spec.annotation.name();
     }
     text
+}
+
+/// All annotations, as a sentence lists them.
+fn annotation_names() -> String {
+    let names = Annotation::ALL.map(Annotation::name);
+    let (last, rest) = names.split_last().expect("there are annotations");
+    format!("{} or {last}", rest.join(", "))
 }
 
 /// `delegate=` and the name.
@@ -118,26 +132,79 @@ fn parse_node(cursor: &mut Cursor, graph: &Graph) -> Result<NodeId, Diagnostic> 
     Ok(found)
 }
 
-fn parse_spec(cursor: &mut Cursor, graph: &Graph) -> Result<LoopSpec, Diagnostic> {
+/// A node where the lexer reads `%3` behind a word as a remainder.
+fn parse_reader(cursor: &mut Cursor, graph: &Graph) -> Result<NodeId, Diagnostic> {
+    if *cursor.peek() != Token::Percent {
+        return parse_node(cursor, graph);
+    }
+    let (_, start) = cursor.advance();
+    let (number, end) = cursor.expect_integer("a node's number")?;
+    let nodes = graph.node_ids().count();
+    let node = u32::try_from(number).ok().map(NodeId);
+    node.filter(|node| (node.0 as usize) < nodes)
+        .ok_or_else(|| {
+            let message = format!("the program has no node `%{number}`");
+            Diagnostic::new(start.to(end), message)
+        })
+}
+
+fn parse_dim(cursor: &mut Cursor, graph: &Graph) -> Result<DimId, Diagnostic> {
     let (name, span) = cursor.expect_name("a dimension's name")?;
-    let dim = graph
+    graph
         .find_dim(&name)
-        .ok_or_else(|| Diagnostic::new(span, format!("the program has no dimension `{name}`")))?;
-    let mut spec = LoopSpec::over(dim);
+        .ok_or_else(|| Diagnostic::new(span, format!("the program has no dimension `{name}`")))
+}
+
+/// A loop's name: a dimension and, where it is not 1, a step.
+fn parse_name(cursor: &mut Cursor, graph: &Graph) -> Result<LoopName, Diagnostic> {
+    let dim = parse_dim(cursor, graph)?;
+    let mut step = 1;
     if cursor.take(&Token::Slash) {
-        let (step, span) = cursor.expect_integer("a loop's step")?;
-        if step < 1 {
+        let (given, span) = cursor.expect_integer("a loop's step")?;
+        if given < 1 {
             return Err(Diagnostic::new(span, "a loop's step is at least 1"));
         }
-        spec.step = step;
+        step = given;
     }
+    Ok(LoopName { dim, step })
+}
+
+/// An order in memory: `[k, i/8, i]`.
+fn parse_layout(cursor: &mut Cursor, graph: &Graph) -> Result<SmallVec<[LoopName; 4]>, Diagnostic> {
+    cursor.expect(Token::OpenSquare)?;
+    let mut layout = SmallVec::new();
+    while *cursor.peek() != Token::CloseSquare {
+        layout.push(parse_name(cursor, graph)?);
+        if !cursor.take(&Token::Comma) {
+            break;
+        }
+    }
+    cursor.expect(Token::CloseSquare)?;
+    Ok(layout)
+}
+
+/// What the first stage of a reduction keeps.
+fn parse_keep(cursor: &mut Cursor) -> Result<Keep, Diagnostic> {
+    let found = Keep::ALL
+        .into_iter()
+        .find(|keep| cursor.take_word(keep.name()));
+    found.ok_or_else(|| cursor.expected("`lanes` or `blocks`"))
+}
+
+fn parse_spec(cursor: &mut Cursor, graph: &Graph) -> Result<LoopSpec, Diagnostic> {
+    let name = parse_name(cursor, graph)?;
+    let mut spec = LoopSpec {
+        dim: name.dim,
+        step: name.step,
+        annotation: Annotation::Serial,
+    };
     if let Token::Name(word) = cursor.peek().clone()
         && !at_delegate(cursor)
     {
         let annotation = Annotation::ALL.into_iter().find(|a| a.name() == word);
         spec.annotation = annotation.ok_or_else(|| {
             Diagnostic::new(cursor.span(), format!("`{word}` is not an annotation"))
-                .help("a loop is serial, parallel, vectorize or unroll")
+                .help(format!("a loop is {}", annotation_names()))
         })?;
         cursor.advance();
     }

@@ -8,25 +8,22 @@
 //! delegate D interp
 //! ```
 
-use super::{backend_text, parse_backend, parse_node, parse_spec, spec_text};
-use crate::mutate::{LoopName, Mutation};
-use crate::schedule::{Annotation, LoopSpec};
-use loopwright_graph::{Graph, NodeId};
+use super::{
+    backend_text, name_text, parse_backend, parse_dim, parse_keep, parse_layout, parse_name,
+    parse_reader, parse_spec, spec_text,
+};
+use crate::mutate::Mutation;
+use crate::schedule::LoopName;
+use loopwright_graph::Graph;
 use loopwright_text::{Cursor, Diagnostic, Source, Token};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
-const HELP: &str = "a change is one of split, merge, swap, reorder, fuse, unfuse, move, inline, store, annotate, delegate and undelegate";
+const HELP: &str = "a change is one of split, merge, swap, reorder, fuse, unfuse, move, inline, store, annotate, add, remove, compute, layout, copy, uncopy, stage, delegate and undelegate";
 
 /// The text of a mutation.
 pub fn print_mutation(graph: &Graph, mutation: &Mutation) -> String {
-    let name = |name: &LoopName| {
-        let spec = LoopSpec {
-            dim: name.dim,
-            step: name.step,
-            annotation: Annotation::Serial,
-        };
-        spec_text(graph, &spec)
-    };
+    let name = |name: &LoopName| name_text(graph, *name);
     let node = graph.node_name(mutation.node());
     match mutation {
         Mutation::Split {
@@ -63,6 +60,41 @@ pub fn print_mutation(graph: &Graph, mutation: &Mutation) -> String {
             annotation,
             ..
         } => format!("annotate {node} {} {}", name(annotated), annotation.name()),
+        Mutation::AddLoop { spec, depth, .. } => {
+            format!("add {node} {depth}: {}", spec_text(graph, spec))
+        }
+        Mutation::RemoveLoop { name: removed, .. } => format!("remove {node} {}", name(removed)),
+        Mutation::ComputeAt {
+            reader,
+            name: inside,
+            ..
+        } => format!(
+            "compute {node} at {} {}",
+            graph.node_name(*reader),
+            name(inside)
+        ),
+        Mutation::Layout { layout: None, .. } => format!("layout {node}"),
+        Mutation::Layout {
+            layout: Some(layout),
+            ..
+        } => {
+            let axes: Vec<String> = layout.iter().map(name).collect();
+            format!("layout {node} [{}]", axes.join(", "))
+        }
+        Mutation::Copy { of, name, .. } => {
+            format!("copy {} for {node} as {name}", graph.node_name(*of))
+        }
+        Mutation::Uncopy { .. } => format!("uncopy {node}"),
+        Mutation::Stage {
+            dim,
+            count,
+            keep,
+            name,
+            ..
+        } => {
+            let dim = &graph.dim(*dim).name;
+            format!("stage {node} {dim} {} {count} as {name}", keep.name())
+        }
         Mutation::Delegate { backend, .. } => format!("delegate {node} {}", backend_text(backend)),
         Mutation::Undelegate { .. } => format!("undelegate {node}"),
     }
@@ -88,21 +120,21 @@ fn parse(cursor: &mut Cursor, graph: &Graph) -> Result<Mutation, Diagnostic> {
         .map_err(|error| error.help(HELP))?;
     Ok(match word.as_str() {
         "split" => {
-            let (node, name) = (parse_step(cursor, graph)?, parse_name(cursor, graph)?);
+            let (node, name) = (parse_reader(cursor, graph)?, parse_name(cursor, graph)?);
             let (factor, _) = cursor.expect_integer("the factor of a split")?;
             Mutation::Split { node, name, factor }
         }
         "merge" => Mutation::Merge {
-            node: parse_step(cursor, graph)?,
+            node: parse_reader(cursor, graph)?,
             name: parse_name(cursor, graph)?,
         },
         "swap" => Mutation::Swap {
-            node: parse_step(cursor, graph)?,
+            node: parse_reader(cursor, graph)?,
             outer: parse_name(cursor, graph)?,
             inner: parse_name(cursor, graph)?,
         },
         "reorder" => {
-            let node = parse_step(cursor, graph)?;
+            let node = parse_reader(cursor, graph)?;
             let mut loops = SmallVec::new();
             if !at_line_end(cursor) {
                 loops.push(parse_name(cursor, graph)?);
@@ -113,28 +145,28 @@ fn parse(cursor: &mut Cursor, graph: &Graph) -> Result<Mutation, Diagnostic> {
             Mutation::Reorder { node, loops }
         }
         "fuse" => Mutation::Fuse {
-            node: parse_step(cursor, graph)?,
+            node: parse_reader(cursor, graph)?,
         },
         "unfuse" => Mutation::Unfuse {
-            node: parse_step(cursor, graph)?,
+            node: parse_reader(cursor, graph)?,
         },
         "move" => {
-            let node = parse_step(cursor, graph)?;
+            let node = parse_reader(cursor, graph)?;
             if cursor.take_word("before") {
-                let other = parse_step(cursor, graph)?;
+                let other = parse_reader(cursor, graph)?;
                 Mutation::MoveBefore { node, other }
             } else if cursor.take_word("after") {
-                let other = parse_step(cursor, graph)?;
+                let other = parse_reader(cursor, graph)?;
                 Mutation::MoveAfter { node, other }
             } else {
                 return Err(cursor.expected("`before` or `after`"));
             }
         }
         "inline" => Mutation::Inline {
-            node: parse_step(cursor, graph)?,
+            node: parse_reader(cursor, graph)?,
         },
         "store" => {
-            let node = parse_step(cursor, graph)?;
+            let node = parse_reader(cursor, graph)?;
             let loops = if cursor.take(&Token::Colon) {
                 let mut loops = SmallVec::new();
                 while !at_line_end(cursor) {
@@ -150,7 +182,7 @@ fn parse(cursor: &mut Cursor, graph: &Graph) -> Result<Mutation, Diagnostic> {
             Mutation::Store { node, loops }
         }
         "annotate" => {
-            let node = parse_step(cursor, graph)?;
+            let node = parse_reader(cursor, graph)?;
             let spec = parse_spec(cursor, graph)?;
             Mutation::Annotate {
                 node,
@@ -158,12 +190,69 @@ fn parse(cursor: &mut Cursor, graph: &Graph) -> Result<Mutation, Diagnostic> {
                 annotation: spec.annotation,
             }
         }
+        "add" => {
+            let node = parse_reader(cursor, graph)?;
+            let (depth, span) = cursor.expect_integer("how many loops are around the new one")?;
+            let depth = usize::try_from(depth)
+                .map_err(|_| Diagnostic::new(span, "a number of loops is 0 or more"))?;
+            cursor.expect(Token::Colon)?;
+            let spec = parse_spec(cursor, graph)?;
+            Mutation::AddLoop { node, spec, depth }
+        }
+        "remove" => Mutation::RemoveLoop {
+            node: parse_reader(cursor, graph)?,
+            name: parse_name(cursor, graph)?,
+        },
+        "compute" => {
+            let node = parse_reader(cursor, graph)?;
+            if !cursor.take_word("at") {
+                return Err(cursor.expected("`at`, a reader and one of its loops"));
+            }
+            Mutation::ComputeAt {
+                node,
+                reader: parse_reader(cursor, graph)?,
+                name: parse_name(cursor, graph)?,
+            }
+        }
+        "layout" => {
+            let node = parse_reader(cursor, graph)?;
+            let layout = match at_line_end(cursor) {
+                true => None,
+                false => Some(parse_layout(cursor, graph)?),
+            };
+            Mutation::Layout { node, layout }
+        }
+        "copy" => {
+            let of = parse_reader(cursor, graph)?;
+            if !cursor.take_word("for") {
+                return Err(cursor.expected("`for` and the step that reads the copy"));
+            }
+            let node = parse_reader(cursor, graph)?;
+            let name = parse_new_name(cursor)?;
+            Mutation::Copy { node, of, name }
+        }
+        "uncopy" => Mutation::Uncopy {
+            node: parse_reader(cursor, graph)?,
+        },
+        "stage" => {
+            let node = parse_reader(cursor, graph)?;
+            let dim = parse_dim(cursor, graph)?;
+            let keep = parse_keep(cursor)?;
+            let (count, _) = cursor.expect_integer("how many")?;
+            Mutation::Stage {
+                node,
+                dim,
+                count,
+                keep,
+                name: parse_new_name(cursor)?,
+            }
+        }
         "delegate" => Mutation::Delegate {
-            node: parse_step(cursor, graph)?,
+            node: parse_reader(cursor, graph)?,
             backend: parse_backend(cursor)?.into(),
         },
         "undelegate" => Mutation::Undelegate {
-            node: parse_step(cursor, graph)?,
+            node: parse_reader(cursor, graph)?,
         },
         _ => {
             let message = format!("`{word}` is not a change of a schedule");
@@ -179,35 +268,11 @@ fn at_line_end(cursor: &Cursor) -> bool {
     )
 }
 
-/// A node. Behind a word, the lexer reads `%3` as a remainder.
-fn parse_step(cursor: &mut Cursor, graph: &Graph) -> Result<NodeId, Diagnostic> {
-    if *cursor.peek() != Token::Percent {
-        return parse_node(cursor, graph);
+/// `as` and the name of what is new.
+fn parse_new_name(cursor: &mut Cursor) -> Result<Arc<str>, Diagnostic> {
+    if !cursor.take_word("as") {
+        return Err(cursor.expected("`as` and a name for what is new"));
     }
-    let (_, start) = cursor.advance();
-    let (number, end) = cursor.expect_integer("a node's number")?;
-    let nodes = graph.node_ids().count();
-    let node = u32::try_from(number).ok().map(NodeId);
-    node.filter(|node| (node.0 as usize) < nodes)
-        .ok_or_else(|| {
-            let message = format!("the program has no node `%{number}`");
-            Diagnostic::new(start.to(end), message)
-        })
-}
-
-/// A loop's name: a dimension and, where it is not 1, a step.
-fn parse_name(cursor: &mut Cursor, graph: &Graph) -> Result<LoopName, Diagnostic> {
-    let (name, span) = cursor.expect_name("a loop, like `i` or `i/8`")?;
-    let dim = graph
-        .find_dim(&name)
-        .ok_or_else(|| Diagnostic::new(span, format!("the program has no dimension `{name}`")))?;
-    let mut step = 1;
-    if cursor.take(&Token::Slash) {
-        let (given, span) = cursor.expect_integer("a loop's step")?;
-        if given < 1 {
-            return Err(Diagnostic::new(span, "a loop's step is at least 1"));
-        }
-        step = given;
-    }
-    Ok(LoopName { dim, step })
+    let (name, _) = cursor.expect_name("a name for what is new")?;
+    Ok(name.into())
 }
