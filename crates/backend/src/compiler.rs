@@ -8,7 +8,7 @@ use crate::registry::{Backend, backends};
 use crate::stages::{KERNEL, Scheduled, Stages};
 use loopwright_graph::Graph;
 use loopwright_kernel::passes::Pipeline;
-use loopwright_looptree::{Schedule, print_schedule};
+use loopwright_looptree::{Order, Schedule, print_schedule};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -90,6 +90,14 @@ impl Compiler {
         &self.backend
     }
 
+    /// Whether schedules that it makes may add floats in another order than programs say.
+    pub fn order(&self) -> Order {
+        match self.options.strict {
+            true => Order::Kept,
+            false => Order::Free,
+        }
+    }
+
     /// How often the backend compiled: once for each program that had not been compiled before, and
     /// once for all such programs of a batch.
     pub fn compile_count(&self) -> u64 {
@@ -149,11 +157,12 @@ impl Compiler {
             });
         }
         let target = self.backend.target();
+        let order = self.order();
         let mut keys = Vec::with_capacity(entries.len());
         let mut programs: FxHashMap<blake3::Hash, Arc<Program>> = FxHashMap::default();
         let mut fresh: Vec<(blake3::Hash, Stages)> = Vec::new();
         for entry in entries {
-            let scheduled = Scheduled::new(entry.graph, entry.schedule, &target)?;
+            let scheduled = Scheduled::new(entry.graph, entry.schedule, &target, order)?;
             let key = self.key(entry.name, &scheduled);
             match self.lock().get(&key) {
                 Some(program) => {

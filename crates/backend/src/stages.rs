@@ -8,7 +8,7 @@ use loopwright_graph::rewrite::rewrite;
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::passes::log_stores::{StoreSite, log_stores};
 use loopwright_kernel::{Function, Module, live_ranges};
-use loopwright_looptree::{Schedule, Target, default_schedule};
+use loopwright_looptree::{Order, Plan, Schedule, Target};
 use loopwright_lower::{KernelParam, Lowered, lower};
 use std::ops::Range;
 
@@ -64,7 +64,7 @@ impl Stages {
         target: &Target,
         pipeline: &Pipeline,
     ) -> Result<Stages, ProgramError> {
-        Scheduled::new(graph, schedule, target)?.lower(KERNEL, pipeline)
+        Scheduled::new(graph, schedule, target, Order::Free)?.lower(KERNEL, pipeline)
     }
 
     /// The same with a kernel that logs what it stores: which element, what was there and what is there
@@ -105,6 +105,7 @@ impl Scheduled {
         graph: &Graph,
         schedule: Option<&Schedule>,
         target: &Target,
+        order: Order,
     ) -> Result<Scheduled, ProgramError> {
         // A schedule names nodes of the graph as it is.
         let (graph, notes) = match schedule {
@@ -112,17 +113,13 @@ impl Scheduled {
             None => rewrite(graph),
         };
         let graph = graph.with_stores();
-        let schedule = match schedule {
-            Some(schedule) => schedule.clone(),
-            None => default_schedule(&graph, target)?,
-        };
-        let graph = match schedule.edits.is_empty() {
-            true => graph,
-            false => schedule.edited(&graph)?.into_owned(),
+        let plan = match schedule {
+            Some(schedule) => Plan::new(graph, schedule.clone())?,
+            None => loopwright_looptree::schedule(graph, target, order)?.plan,
         };
         Ok(Scheduled {
-            graph,
-            schedule,
+            graph: Graph::clone(plan.graph()),
+            schedule: plan.schedule().clone(),
             notes,
         })
     }

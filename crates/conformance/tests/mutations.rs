@@ -344,6 +344,7 @@ fn kind(mutation: &Mutation) -> &'static str {
         Mutation::Layout { .. } => "layout",
         Mutation::Copy { .. } => "copy",
         Mutation::Uncopy { .. } => "uncopy",
+        Mutation::Pad { .. } => "pad",
         Mutation::Stage { .. } => "stage",
         Mutation::Delegate { .. } => "delegate",
         Mutation::Undelegate { .. } => "undelegate",

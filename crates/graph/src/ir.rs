@@ -248,7 +248,7 @@ impl Graph {
     }
 
     /// All nodes' handles, every node after the ones it reads; in a graph that a schedule changed
-    /// ([`Graph::copied`], [`Graph::staged`]) new nodes come last.
+    /// ([`crate::GraphEditor`]) new nodes come last.
     pub fn node_ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
         (0..self.nodes.len() as u32).map(NodeId)
     }

@@ -51,12 +51,12 @@
 mod access;
 mod allocation;
 mod cost;
-mod default_schedule;
 mod error;
 mod execute;
 mod mutate;
 mod plan;
 mod schedule;
+mod scheduler;
 mod target;
 mod text;
 mod tree;
@@ -67,7 +67,6 @@ pub use allocation::{
     allocations_in_parts,
 };
 pub use cost::{StepCost, bytes_moved, costs, flops};
-pub use default_schedule::default_schedule;
 pub use error::ScheduleError;
 pub use execute::{Arithmetic, ExecuteError, NodeMemory, execute, execute_part};
 pub use mutate::{
@@ -78,6 +77,7 @@ pub use schedule::{
     Annotation, Edit, LoopName, LoopSpec, NodeSchedule, Schedule, can_inline, carries, is_given,
     loop_dims,
 };
+pub use scheduler::{Explained, Order, Reasons, default_schedule, schedule};
 pub use target::Target;
 pub use text::{
     parse_mutation, parse_schedule, parse_tree, print_mutation, print_schedule, print_tree,

@@ -30,8 +30,6 @@ use std::sync::Arc;
 /// // Sixteen columns of B are copied to where they lie one behind the other.
 /// let copy = parse_mutation(&Source::new("edit", "copy B for C as panel"), plan.graph()).unwrap();
 /// let packed = plan.mutate(&copy)?.plan;
-/// let at = parse_mutation(&Source::new("edit", "compute panel at C j/16"), packed.graph()).unwrap();
-/// let packed = packed.mutate(&at)?.plan;
 /// assert_eq!(packed.to_string(), "loopwright schedule 1
 /// copy panel = B for %2
 /// panel: j/16, k, j
@@ -211,6 +209,10 @@ impl Removed {
                     .iter()
                     .map(|reader| self.node(*reader))
                     .collect::<Option<_>>()?,
+            },
+            Edit::Pad { name, view } => Edit::Pad {
+                name: Arc::clone(name),
+                view: self.node(*view)?,
             },
             Edit::Stage {
                 name,

@@ -5,7 +5,7 @@
 //! *inline*: computed where they are read. A schedule never changes a value.
 
 use crate::error::ScheduleError;
-use loopwright_graph::{DimId, EditError, Graph, Keep, NodeId, NodeOp};
+use loopwright_graph::{DimId, EditError, Graph, GraphEditor, Keep, NodeId, NodeOp};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -164,6 +164,13 @@ pub enum Edit {
         /// Who reads the copy.
         readers: SmallVec<[NodeId; 2]>,
     },
+    /// A view that may leave its input reads an array that has the values outside in it.
+    Pad {
+        /// The array's name.
+        name: Arc<str>,
+        /// The view.
+        view: NodeId,
+    },
     /// A reduction in two stages.
     Stage {
         /// The name of the first stage.
@@ -180,11 +187,17 @@ pub enum Edit {
 }
 
 impl Edit {
-    /// The graph with the change made.
-    pub fn apply(&self, graph: &Graph) -> Result<Graph, EditError> {
+    /// Makes the change.
+    ///
+    /// # Errors
+    /// A change that does not fit the program.
+    pub fn apply(&self, editor: &mut GraphEditor) -> Result<(), EditError> {
         match self {
             Edit::Copy { name, of, readers } => {
-                graph.copied(*of, readers, name).map(|(graph, _)| graph)
+                editor.copy(*of, readers, name)?;
+            }
+            Edit::Pad { name, view } => {
+                editor.pad(*view, name)?;
             }
             Edit::Stage {
                 name,
@@ -192,10 +205,11 @@ impl Edit {
                 dim,
                 count,
                 keep,
-            } => graph
-                .staged(*node, *dim, *count, *keep, name)
-                .map(|(graph, _)| graph),
+            } => {
+                editor.stage(*node, *dim, *count, *keep, name)?;
+            }
         }
+        Ok(())
     }
 }
 
@@ -223,11 +237,14 @@ impl Schedule {
     /// # Errors
     /// A change that does not fit the program.
     pub fn edited<'g>(&self, program: &'g Graph) -> Result<Cow<'g, Graph>, ScheduleError> {
-        let mut graph = Cow::Borrowed(program);
-        for edit in &self.edits {
-            graph = Cow::Owned(edit.apply(&graph)?);
+        if self.edits.is_empty() {
+            return Ok(Cow::Borrowed(program));
         }
-        Ok(graph)
+        let mut editor = GraphEditor::new(program);
+        for edit in &self.edits {
+            edit.apply(&mut editor)?;
+        }
+        Ok(Cow::Owned(editor.finish()))
     }
 
     /// The entry of a node, if it has code of its own.

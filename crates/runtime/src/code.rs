@@ -221,7 +221,9 @@ fn prepare(
         });
     }
     let target = platform.backend.target();
-    carry_out(graph, options.schedule.as_ref(), &target, &options.modes).map_err(refuse)
+    let order = platform.compiler.order();
+    let schedule = options.schedule.as_ref();
+    carry_out(graph, schedule, &target, order, &options.modes).map_err(refuse)
 }
 
 /// The graphs of a batch without outputs that are to be virtual, and with their definitions where the

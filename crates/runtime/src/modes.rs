@@ -3,7 +3,7 @@
 use loopwright_backend::Program;
 use loopwright_graph::{Graph, GraphBuilder, NodeId, NodeOp};
 use loopwright_looptree::{
-    LoopSpec, NodeSchedule, Schedule, Target, default_schedule, is_given, loop_dims,
+    LoopSpec, NodeSchedule, Order, Schedule, Target, is_given, loop_dims,
 };
 use std::fmt;
 use std::panic::Location;
@@ -135,6 +135,7 @@ pub(crate) fn carry_out(
     graph: &Graph,
     schedule: Option<&Schedule>,
     target: &Target,
+    order: Order,
     modes: &Modes,
 ) -> Result<Moded, String> {
     for (at, wish) in modes.wishes.iter().enumerate() {
@@ -160,13 +161,19 @@ pub(crate) fn carry_out(
     let stores = graph.clone().with_stores();
     let mut plan = match schedule {
         Some(schedule) => schedule.clone(),
-        None => default_schedule(&stores, target).map_err(|error| error.to_string())?,
+        None => {
+            let made = loopwright_looptree::schedule(stores.clone(), target, order);
+            let made = made.map_err(|error| error.to_string())?;
+            made.plan.schedule().clone()
+        }
     };
+    let edited = plan.edited(&stores).map_err(|error| error.to_string())?;
+    let edited = edited.into_owned();
     let mut changed = false;
     for wish in &modes.wishes {
-        changed |= reschedule(&stores, &mut plan, wish)?;
+        changed |= reschedule(&stores, &edited, &mut plan, wish)?;
     }
-    let found = modes_of(&stores, &plan, modes);
+    let found = modes_of(&edited, &plan, modes);
     for wish in &modes.wishes {
         let kept = found.iter().find(|node| node.node == wish.node);
         if kept.is_none_or(|kept| kept.mode != wish.mode) {
@@ -235,8 +242,14 @@ fn with_outputs(graph: &Graph, modes: &Modes) -> Result<Graph, String> {
     builder.finish().map_err(|error| error.to_string())
 }
 
-/// Gives a node a step of its own, or takes it away. Says whether the schedule changed.
-fn reschedule(stores: &Graph, plan: &mut Schedule, wish: &Wish) -> Result<bool, String> {
+/// Gives a node a step of its own, or takes it away. Says whether the schedule changed. `edited` has the changes that
+/// the schedule makes to the program.
+fn reschedule(
+    stores: &Graph,
+    edited: &Graph,
+    plan: &mut Schedule,
+    wish: &Wish,
+) -> Result<bool, String> {
     let Some(node) = stores.find(&wish.node) else {
         return Ok(false);
     };
@@ -253,7 +266,7 @@ fn reschedule(stores: &Graph, plan: &mut Schedule, wish: &Wish) -> Result<bool, 
             Ok(true)
         }
         (Mode::Local, None) if !is_given(stores, node) => {
-            let consumers = consumers(stores, node);
+            let consumers = consumers(edited, node);
             let reader = plan
                 .steps
                 .iter()
@@ -269,12 +282,15 @@ fn reschedule(stores: &Graph, plan: &mut Schedule, wish: &Wish) -> Result<bool, 
 
 /// By node: whether it reads a node, itself or through others.
 fn consumers(graph: &Graph, node: NodeId) -> Vec<bool> {
-    let mut reads = vec![false; graph.node_ids().count()];
-    for reader in graph.node_ids() {
-        let inputs = &graph.node(reader).inputs;
-        reads[reader.0 as usize] = inputs
-            .iter()
-            .any(|input| *input == node || reads[input.0 as usize]);
+    let readers = graph.consumers();
+    let mut reads = vec![false; readers.len()];
+    let mut open = vec![node];
+    while let Some(node) = open.pop() {
+        for reader in &readers[node.0 as usize] {
+            if !std::mem::replace(&mut reads[reader.0 as usize], true) {
+                open.push(*reader);
+            }
+        }
     }
     reads
 }

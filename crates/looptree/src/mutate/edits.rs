@@ -4,7 +4,7 @@ use super::steps::{inline_nodes, loops_like};
 use super::{LoopName, Moved, Mutation, MutationError, position};
 use crate::plan::{Plan, Removed};
 use crate::schedule::{Edit, LoopSpec, NodeSchedule, Schedule, is_given, loop_dims};
-use loopwright_graph::{DimId, EditError, Graph, Keep, NodeId, NodeOp, Staged};
+use loopwright_graph::{DimId, EditError, Graph, GraphEditor, Keep, NodeId, NodeOp, Staged};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -46,11 +46,13 @@ pub(crate) fn edits_of(
                 count: *count,
                 keep: *keep,
             };
-            let (graph, staged) = graph
-                .staged(*node, *dim, *count, *keep, name)
+            let mut editor = GraphEditor::new(graph);
+            let staged = editor
+                .stage(*node, *dim, *count, *keep, name)
                 .map_err(MutationError::Edit)?;
-            stage(graph, schedule, edit, *node, *dim, &staged)?
+            stage(editor.finish(), schedule, edit, *node, *dim, &staged)?
         }
+        Mutation::Pad { node, view, name } => pad(graph, schedule, *node, *view, name)?,
         _ => return Ok(None),
     };
     Ok(Some(edited))
@@ -83,36 +85,84 @@ fn copy(
             node: graph.node_name(of),
         }));
     }
-    let (edited, copy) = graph
-        .copied(of, &readers, name)
+    let mut editor = GraphEditor::new(graph);
+    let copy = editor
+        .copy(of, &readers, name)
         .map_err(MutationError::Edit)?;
-    // Steps may have what reads the copy in common: it is made before the first of them.
+    let edit = Edit::Copy {
+        name: Arc::clone(name),
+        of,
+        readers: readers.clone(),
+    };
+    Ok(with_new_step(
+        editor.finish(),
+        schedule,
+        edit,
+        copy,
+        &readers,
+    ))
+}
+
+fn pad(
+    graph: &Graph,
+    schedule: &Schedule,
+    step: NodeId,
+    view: NodeId,
+    name: &Arc<str>,
+) -> Result<Edited, MutationError> {
+    position(graph, schedule, step)?;
+    let scheduled: FxHashSet<NodeId> = schedule.steps.iter().map(|step| step.node).collect();
+    if view != step && !inline_nodes(graph, &scheduled, step).contains(&view) {
+        return Err(MutationError::Edit(EditError::NotAReader {
+            reader: graph.node_name(step),
+            node: graph.node_name(view),
+        }));
+    }
+    let mut editor = GraphEditor::new(graph);
+    let padded = editor.pad(view, name).map_err(MutationError::Edit)?;
+    let edit = Edit::Pad {
+        name: Arc::clone(name),
+        view,
+    };
+    Ok(with_new_step(
+        editor.finish(),
+        schedule,
+        edit,
+        padded,
+        &[view],
+    ))
+}
+
+/// A schedule with a step for a node that an edit made. Steps may have what reads it in common: it is computed
+/// before the first of them.
+fn with_new_step(
+    graph: Graph,
+    schedule: &Schedule,
+    edit: Edit,
+    new: NodeId,
+    readers: &[NodeId],
+) -> Edited {
+    let scheduled: FxHashSet<NodeId> = schedule.steps.iter().map(|step| step.node).collect();
     let first = schedule.steps.iter().position(|step| {
-        readers.contains(&step.node)
-            || inline_nodes(graph, &scheduled, step.node)
-                .iter()
-                .any(|node| readers.contains(node))
+        let inside = inline_nodes(&graph, &scheduled, step.node);
+        readers.contains(&step.node) || inside.iter().any(|node| readers.contains(node))
     });
     let at = first.unwrap_or(0);
     let mut schedule = schedule.clone();
-    schedule.edits.push(Edit::Copy {
-        name: Arc::clone(name),
-        of,
-        readers,
-    });
+    schedule.edits.push(edit);
     let reader = &schedule.steps[at];
     let step = NodeSchedule {
         delegate: reader.delegate.clone(),
-        ..NodeSchedule::new(copy, loops_like(&edited, copy, reader))
+        ..NodeSchedule::new(new, loops_like(&graph, new, reader))
     };
     schedule.steps.insert(at, step);
-    Ok(Edited {
-        graph: edited,
+    Edited {
+        graph,
         schedule,
         reassociates: false,
         moved: Moved::default(),
         removed: None,
-    })
+    }
 }
 
 fn uncopy(
@@ -294,6 +344,14 @@ pub(crate) fn legal_edits(plan: &Plan) -> Vec<Mutation> {
             .collect();
         read.sort_unstable();
         read.dedup();
+        let views = inline_nodes(graph, &scheduled, node).into_iter();
+        let guarded = views.filter(
+            |view| matches!(&graph.node(*view).op, NodeOp::View(parts) if parts.outside.is_some()),
+        );
+        for view in guarded {
+            let name = free(format!("padded{}", view.0));
+            found.push(Mutation::Pad { node, view, name });
+        }
         for of in read {
             let name = free(format!("packed{}", of.0));
             found.push(Mutation::Copy { node, of, name });

@@ -170,6 +170,16 @@ pub enum Mutation {
         /// The copy.
         node: NodeId,
     },
+    /// `pad %3 for C as padded`: a view that a step reads and that may leave its input reads an array that has the
+    /// values outside in it, which becomes a step of its own.
+    Pad {
+        /// The step that reads.
+        node: NodeId,
+        /// The view.
+        view: NodeId,
+        /// The array's name.
+        name: Arc<str>,
+    },
     /// `stage C k lanes 16 as part`: a reduction in two stages.
     Stage {
         /// The reduction.
@@ -218,6 +228,7 @@ impl Mutation {
             | Mutation::Layout { node, .. }
             | Mutation::Copy { node, .. }
             | Mutation::Uncopy { node }
+            | Mutation::Pad { node, .. }
             | Mutation::Stage { node, .. }
             | Mutation::Delegate { node, .. }
             | Mutation::Undelegate { node } => *node,
@@ -240,6 +251,7 @@ impl Mutation {
                     layout.iter().flatten().all(|name| dim(name.dim))
                 }
                 Mutation::Copy { of, .. } => node(of),
+                Mutation::Pad { view, .. } => node(view),
                 Mutation::Stage { dim: staged, .. } => dim(*staged),
                 Mutation::Swap { outer, inner, .. } => dim(outer.dim) && dim(inner.dim),
                 Mutation::Reorder { loops, .. } => loops.iter().all(|name| dim(name.dim)),
@@ -431,9 +443,10 @@ fn change(
             schedule.steps[at].layout = layout.clone();
             Ok(Change::in_place(schedule))
         }
-        Mutation::Copy { .. } | Mutation::Uncopy { .. } | Mutation::Stage { .. } => {
-            Err(MutationError::NeedsPlan)
-        }
+        Mutation::Copy { .. }
+        | Mutation::Uncopy { .. }
+        | Mutation::Pad { .. }
+        | Mutation::Stage { .. } => Err(MutationError::NeedsPlan),
         Mutation::Delegate { backend, .. } => {
             annotate::delegate(graph, schedule, step()?, Some(backend))
         }

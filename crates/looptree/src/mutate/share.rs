@@ -216,6 +216,7 @@ pub fn for_sharers(
         | Mutation::Layout { .. }
         | Mutation::Copy { .. }
         | Mutation::Uncopy { .. }
+        | Mutation::Pad { .. }
         | Mutation::Stage { .. }
         | Mutation::Delegate { .. }
         | Mutation::Undelegate { .. } => return Ok(vec![mutation.clone()]),

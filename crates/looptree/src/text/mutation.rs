@@ -19,7 +19,7 @@ use loopwright_text::{Cursor, Diagnostic, Source, Token};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-const HELP: &str = "a change is one of split, merge, swap, reorder, fuse, unfuse, move, inline, store, annotate, add, remove, compute, layout, copy, uncopy, stage, delegate and undelegate";
+const HELP: &str = "a change is one of split, merge, swap, reorder, fuse, unfuse, move, inline, store, annotate, add, remove, compute, layout, copy, uncopy, pad, stage, delegate and undelegate";
 
 /// The text of a mutation.
 pub fn print_mutation(graph: &Graph, mutation: &Mutation) -> String {
@@ -85,6 +85,9 @@ pub fn print_mutation(graph: &Graph, mutation: &Mutation) -> String {
             format!("copy {} for {node} as {name}", graph.node_name(*of))
         }
         Mutation::Uncopy { .. } => format!("uncopy {node}"),
+        Mutation::Pad { view, name, .. } => {
+            format!("pad {} for {node} as {name}", graph.node_name(*view))
+        }
         Mutation::Stage {
             dim,
             count,
@@ -230,6 +233,15 @@ fn parse(cursor: &mut Cursor, graph: &Graph) -> Result<Mutation, Diagnostic> {
             let node = parse_reader(cursor, graph)?;
             let name = parse_new_name(cursor)?;
             Mutation::Copy { node, of, name }
+        }
+        "pad" => {
+            let view = parse_reader(cursor, graph)?;
+            if !cursor.take_word("for") {
+                return Err(cursor.expected("`for` and the step that reads the view"));
+            }
+            let node = parse_reader(cursor, graph)?;
+            let name = parse_new_name(cursor)?;
+            Mutation::Pad { node, view, name }
         }
         "uncopy" => Mutation::Uncopy {
             node: parse_reader(cursor, graph)?,

@@ -13,10 +13,9 @@ use super::{
     parse_reader, parse_spec, spec_text,
 };
 use crate::schedule::{Edit, NodeSchedule, Schedule};
-use loopwright_graph::Graph;
+use loopwright_graph::{Graph, GraphEditor};
 use loopwright_text::{Cursor, Diagnostic, Source, Token};
 use smallvec::SmallVec;
-use std::borrow::Cow;
 
 const FORM: &str = "schedule";
 const VERSION: i64 = 1;
@@ -42,6 +41,7 @@ fn edit_text(graph: &Graph, edit: &Edit) -> String {
             let of = graph.node_name(*of);
             format!("copy {name} = {of} for {}", readers.join(", "))
         }
+        Edit::Pad { name, view } => format!("pad {name} = {}", graph.node_name(*view)),
         Edit::Stage {
             name,
             node,
@@ -79,7 +79,7 @@ fn step_text(graph: &Graph, step: &NodeSchedule) -> String {
 pub fn parse_schedule(source: &Source, graph: &Graph) -> Result<Schedule, Diagnostic> {
     let mut cursor = Cursor::new(source)?;
     cursor.expect_header(FORM, VERSION)?;
-    let mut graph = Cow::Borrowed(graph);
+    let mut editor = GraphEditor::new(graph);
     let mut schedule = Schedule::default();
     loop {
         cursor.skip_lines();
@@ -88,19 +88,17 @@ pub fn parse_schedule(source: &Source, graph: &Graph) -> Result<Schedule, Diagno
         }
         if at_edit(&cursor) {
             let start = cursor.span();
-            let edit = parse_edit(&mut cursor, &graph)?;
-            let edited = edit
-                .apply(&graph)
+            let edit = parse_edit(&mut cursor, editor.graph())?;
+            edit.apply(&mut editor)
                 .map_err(|error| Diagnostic::new(start, error.to_string()))?;
             cursor.expect_line_end()?;
             if !schedule.steps.is_empty() {
                 let message = "changes to the program come before the steps";
                 return Err(Diagnostic::new(start, message));
             }
-            graph = Cow::Owned(edited);
             schedule.edits.push(edit);
         } else {
-            let step = parse_step(&mut cursor, &graph)?;
+            let step = parse_step(&mut cursor, editor.graph())?;
             cursor.expect_line_end()?;
             schedule.steps.push(step);
         }
@@ -109,20 +107,20 @@ pub fn parse_schedule(source: &Source, graph: &Graph) -> Result<Schedule, Diagno
 
 /// Whether a change to the program stands here: a node may have its word as a name.
 fn at_edit(cursor: &Cursor) -> bool {
-    matches!(cursor.peek(), Token::Name(word) if word == "copy" || word == "stage")
+    matches!(cursor.peek(), Token::Name(word) if ["copy", "pad", "stage"].contains(&word.as_str()))
         && *cursor.peek_at(1) != Token::Colon
 }
 
 fn parse_edit(cursor: &mut Cursor, graph: &Graph) -> Result<Edit, Diagnostic> {
-    let copies = cursor.take_word("copy");
-    if !copies {
-        cursor.advance();
-    }
+    let (word, _) = cursor.expect_name("a change")?;
     let (name, _) = cursor.expect_name("a name for what is new")?;
     let name = name.into();
     cursor.expect(Token::Equals)?;
     let node = parse_node(cursor, graph)?;
-    if copies {
+    if word == "pad" {
+        return Ok(Edit::Pad { name, view: node });
+    }
+    if word == "copy" {
         if !cursor.take_word("for") {
             return Err(cursor.expected("`for` and who reads the copy"));
         }

@@ -1,0 +1,171 @@
+//! A schedule that is good at once: made from the accesses and the machine, without a run.
+//!
+//! Four decisions, in this order:
+//!
+//! 1. What is changed of the program first ([`prepare`]): windows that may leave their input read a padded array; a
+//!    reduction along the dimension that lies contiguous keeps as many running values as vectors have lanes.
+//! 2. Which nodes are steps ([`steps`]): what is cheap is computed where it is read.
+//! 3. The loops of each step ([`nest`]): contractions get a tile of registers and, where it pays, a packed panel;
+//!    reductions without reuse stream; everything else starts with the loops of what it reads, so that
+//!    the tree can share them.
+//! 4. Which outermost loops run on several threads ([`parallel`]).
+//!
+//! Every decision leaves a sentence behind that says why.
+
+mod nest;
+mod parallel;
+mod prepare;
+mod steps;
+
+use crate::error::ScheduleError;
+use crate::plan::Plan;
+use crate::schedule::{Edit, LoopSpec, NodeSchedule, Schedule};
+use crate::target::Target;
+use loopwright_graph::{Graph, GraphEditor, NodeId, SymbolInfo};
+use loopwright_ops::DType;
+use loopwright_symbolic::{Expr, Symbol};
+use nest::Nest;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// A plan, and why it is as it is.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// The plan.
+    pub plan: Plan,
+    /// For each step, why it is one and why it has its loops.
+    pub reasons: FxHashMap<NodeId, Reasons>,
+}
+
+/// Why a step runs as it does.
+#[derive(Clone, Debug, Default)]
+pub struct Reasons {
+    /// Why it is a step.
+    pub step: Cow<'static, str>,
+    /// For each of its loops, outermost first, why it is there.
+    pub loops: SmallVec<[Cow<'static, str>; 8]>,
+}
+
+/// Whether float sums may be added in another order than the program's.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Order {
+    /// They may: a reduction can have several running values.
+    #[default]
+    Free,
+    /// They may not: every rounding stays.
+    Kept,
+}
+
+/// A schedule for a graph whose results are stores (see [`Graph::with_stores`]). Its steps speak of the graph with the
+/// schedule's changes made ([`Schedule::edited`]); for a machine without vectors it makes none.
+///
+/// # Errors
+/// Index expressions that are out of range.
+pub fn default_schedule(graph: &Graph, target: &Target) -> Result<Schedule, ScheduleError> {
+    let explained = schedule(graph.clone(), target, Order::Free)?;
+    Ok(explained.plan.schedule().clone())
+}
+
+/// A plan for a graph whose results are stores (see [`Graph::with_stores`]), with the reasons for it.
+///
+/// # Errors
+/// Index expressions that are out of range.
+pub fn schedule(
+    program: impl Into<Arc<Graph>>,
+    target: &Target,
+    order: Order,
+) -> Result<Explained, ScheduleError> {
+    let program: Arc<Graph> = program.into();
+    let mut work = Work {
+        editor: GraphEditor::new(&program),
+        edits: Vec::new(),
+        padded: FxHashSet::default(),
+        target,
+        order,
+    };
+    work.prepare()?;
+    let chosen = work.choose_steps()?;
+    let mut reasons = FxHashMap::default();
+    let mut steps: Vec<NodeSchedule> = Vec::with_capacity(chosen.order.len());
+    for node in &chosen.order {
+        for nest in work.nests(*node, &chosen, steps.last())? {
+            let Nest {
+                step,
+                why,
+                mut reasons_of_loops,
+            } = nest;
+            reasons_of_loops.resize(step.loops.len(), Cow::Borrowed(""));
+            let entry = Reasons {
+                step: match why {
+                    Some(why) => why.into(),
+                    None => chosen.why(*node).into(),
+                },
+                loops: reasons_of_loops,
+            };
+            reasons.insert(step.node, entry);
+            steps.push(step);
+        }
+    }
+    let mut schedule = Schedule {
+        edits: work.edits,
+        steps,
+    };
+    let mut plan = Plan::new(Arc::clone(&program), schedule.clone())?;
+    if parallel::mark(&plan, target, &mut schedule, &mut reasons) {
+        plan = Plan::new(program, schedule)?;
+    }
+    Ok(Explained { plan, reasons })
+}
+
+/// A schedule in the making.
+struct Work<'a> {
+    editor: GraphEditor,
+    edits: Vec<Edit>,
+    /// Arrays that windows read in the place of those that they may leave.
+    padded: FxHashSet<NodeId>,
+    target: &'a Target,
+    order: Order,
+}
+
+impl Work<'_> {
+    fn graph(&self) -> &Graph {
+        self.editor.graph()
+    }
+
+    /// Lanes of a vector of elements, 1 where vectors do not pay.
+    fn lanes(&self, dtype: DType) -> i64 {
+        (i64::from(self.target.vector_bytes) / dtype.bytes() as i64).max(1)
+    }
+
+    /// Makes a change to the program.
+    fn edit<T>(
+        &mut self,
+        edit: Edit,
+        make: impl FnOnce(&mut GraphEditor) -> Result<T, loopwright_graph::EditError>,
+    ) -> Result<T, ScheduleError> {
+        let made = make(&mut self.editor)?;
+        self.edits.push(edit);
+        Ok(made)
+    }
+}
+
+/// A size that stands for one that is not known yet.
+const TYPICAL: i64 = 512;
+
+/// About how large an expression over sizes is.
+fn typical(graph: &Graph, expr: &Expr) -> i64 {
+    if let Some(known) = expr.as_const() {
+        return known;
+    }
+    let put = |symbol: Symbol| match graph.symbol(symbol) {
+        SymbolInfo::Size { default, .. } => Some(Expr::constant(default.unwrap_or(TYPICAL))),
+        SymbolInfo::Static { .. } => Some(Expr::constant(0)),
+        SymbolInfo::Index(_) => None,
+    };
+    let put = expr.substitute(&put).ok();
+    put.and_then(|expr| expr.as_const()).unwrap_or(TYPICAL)
+}
+
+type SpecList = SmallVec<[LoopSpec; 8]>;

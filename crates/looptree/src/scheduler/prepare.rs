@@ -1,0 +1,269 @@
+//! What is changed of the program before anything else: padding, and reductions in stages.
+
+use super::steps::Steps;
+use super::{Order, Work, typical};
+use crate::access::{Access, Stride, accesses};
+use crate::error::ScheduleError;
+use crate::schedule::{Edit, can_inline, is_given};
+use loopwright_graph::{DimId, Graph, Keep, NodeId, NodeOp};
+use loopwright_ops::{DType, Op};
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+
+/// How often at least an element of a padded array is read, on average.
+const WINDOW_REUSE: i64 = 2;
+
+/// How much larger than its input a padded array may be.
+const PADDING_LIMIT: i64 = 4;
+
+/// Vectors of running values that hide how long one addition takes.
+const RUNNING_VECTORS: [i64; 3] = [4, 2, 1];
+
+/// How the elements of a reduction can lie in the lanes of vectors.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Lanes {
+    /// Along a dimension that it has, as everything it reads lies.
+    Along(DimId),
+    /// Along a dimension that it has, if these arrays are copied so that they lie along it.
+    Packed(DimId, Vec<NodeId>),
+    /// Along a dimension that it folds.
+    Folded(DimId),
+}
+
+impl Work<'_> {
+    /// Makes the changes.
+    pub(super) fn prepare(&mut self) -> Result<(), ScheduleError> {
+        if self.target.vector_bytes == 0 {
+            return Ok(());
+        }
+        self.pad_windows()?;
+        self.stage_reductions()
+    }
+
+    /// Windows over an array that they may leave, which a reduction reads many times: a branch at each read would
+    /// cost more than an array with the values outside in it.
+    fn pad_windows(&mut self) -> Result<(), ScheduleError> {
+        let graph = self.graph();
+        let feeds = feeds_reduction(graph);
+        let windows: Vec<NodeId> = graph
+            .node_ids()
+            .filter(|node| feeds[node.0 as usize] && is_window(graph, *node))
+            .collect();
+        for view in windows {
+            let name = self.editor.free_name(&format!("padded{}", view.0));
+            // An index that is no sum of multiples has no padded array; the branch stays.
+            if let Ok(padded) = self.editor.pad(view, &name) {
+                self.padded.insert(padded);
+                self.edits.push(Edit::Pad {
+                    name: name.into(),
+                    view,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Reductions whose elements lie contiguous only along what they fold: as many running values as lanes.
+    fn stage_reductions(&mut self) -> Result<(), ScheduleError> {
+        let steps = self.choose_steps()?;
+        for node in &steps.order {
+            let NodeOp::Reduce { acc, .. } = self.graph().node(*node).op else {
+                continue;
+            };
+            if acc.is_float() && self.order == Order::Kept {
+                continue;
+            }
+            let reads = self.reads(*node, &steps)?;
+            let Some(Lanes::Folded(dim)) = self.lanes_of(*node, &reads, &steps) else {
+                continue;
+            };
+            let lanes = self.lanes(acc);
+            let size = typical(self.graph(), &self.graph().dim(dim).size);
+            let vectors = RUNNING_VECTORS.into_iter().find(|n| size >= 2 * n * lanes);
+            let Some(vectors) = vectors else {
+                continue;
+            };
+            let (main, kept) = self.stage(*node, dim, vectors * lanes)?;
+            if vectors > 1 {
+                self.stage(main, kept, lanes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a reduction in two stages; gives the second one and the dimension that it folds.
+    fn stage(
+        &mut self,
+        node: NodeId,
+        dim: DimId,
+        count: i64,
+    ) -> Result<(NodeId, DimId), ScheduleError> {
+        let name = self.editor.free_name(&format!("part{}", node.0));
+        let edit = Edit::Stage {
+            name: Arc::from(name.as_str()),
+            node,
+            dim,
+            count,
+            keep: Keep::Lanes,
+        };
+        let staged = self.edit(edit, |editor| {
+            editor.stage(node, dim, count, Keep::Lanes, &name)
+        })?;
+        let main = staged.rest.map_or(node, |(main, _, _)| main);
+        Ok((main, staged.kept))
+    }
+
+    /// What a step reads.
+    pub(super) fn reads(&self, node: NodeId, steps: &Steps) -> Result<Vec<Access>, ScheduleError> {
+        let graph = self.graph();
+        accesses(graph, node, &|node| steps.contains(node))
+            .map_err(|error| ScheduleError::symbolic(graph, &error))
+    }
+
+    /// How the elements of a step can lie in the lanes of vectors, if they can.
+    pub(super) fn lanes_of(&self, node: NodeId, reads: &[Access], steps: &Steps) -> Option<Lanes> {
+        let graph = self.graph();
+        let parts = graph.node(node);
+        let dtype = match &parts.op {
+            NodeOp::Reduce { acc, .. } if *acc != parts.dtype => return None,
+            NodeOp::Map(_) | NodeOp::View(_) | NodeOp::Reduce { .. } => parts.dtype,
+            _ => return None,
+        };
+        let lanes = self.lanes(dtype);
+        if lanes < 2 || !self.is_plain(node, dtype, steps) {
+            return None;
+        }
+        let known = |dim: DimId| graph.dim(dim).size.as_const();
+        let fits = |dim: DimId| known(dim).is_none_or(|size| size >= lanes.max(4) / 2);
+        let strides = |dim: DimId| {
+            let symbol = graph.dim(dim).index;
+            reads.iter().map(move |read| (read, read.stride(symbol)))
+        };
+        let smooth = |(read, stride): (&Access, Stride)| {
+            stride == Stride::Zero || (stride == Stride::One && !read.guarded)
+        };
+        let own = parts.dims.last().copied().filter(|dim| fits(*dim));
+        if let Some(dim) = own.filter(|dim| strides(*dim).all(smooth)) {
+            return Some(Lanes::Along(dim));
+        }
+        let NodeOp::Reduce { over, .. } = &parts.op else {
+            return None;
+        };
+        if let Some(dim) = own {
+            // An array that each of many elements along another dimension reads again is worth a copy.
+            let rough: Vec<&Access> = strides(dim)
+                .filter(|read| !smooth(*read))
+                .map(|(read, _)| read)
+                .collect();
+            let worth = rough.iter().all(|read| {
+                !read.guarded && read.is_fully_identity(graph) && self.is_reused(node, read, dim)
+            });
+            let mut arrays: Vec<NodeId> = rough.iter().map(|read| read.node).collect();
+            arrays.sort_unstable();
+            arrays.dedup();
+            let mut smooth_copies = reads
+                .iter()
+                .filter(|read| !arrays.contains(&read.node))
+                .map(|read| (read, read.stride(graph.dim(dim).index)));
+            if worth && smooth_copies.all(smooth) {
+                return Some(Lanes::Packed(dim, arrays));
+            }
+        }
+        let last = *over.last()?;
+        let mut moving = strides(last);
+        let contiguous = moving.clone().any(|(_, stride)| stride == Stride::One);
+        (contiguous && moving.all(smooth)).then_some(Lanes::Folded(last))
+    }
+
+    /// Whether an operand is read again along a dimension of a reduction that is neither the vectors' nor folded.
+    fn is_reused(&self, node: NodeId, read: &Access, vector: DimId) -> bool {
+        let graph = self.graph();
+        graph.node(node).dims.iter().any(|dim| {
+            *dim != vector
+                && read.stride(graph.dim(*dim).index) == Stride::Zero
+                && typical(graph, &graph.dim(*dim).size) >= 8
+        })
+    }
+
+    /// Whether everything computed at a step has one dtype and ops that vector units have.
+    fn is_plain(&self, node: NodeId, dtype: DType, steps: &Steps) -> bool {
+        let graph = self.graph();
+        if !matches!(dtype, DType::F32 | DType::F64 | DType::I32 | DType::I64) {
+            return false;
+        }
+        let mut seen = FxHashSet::default();
+        let mut open = vec![node];
+        while let Some(at) = open.pop() {
+            let parts = graph.node(at);
+            if parts.dtype != dtype {
+                return false;
+            }
+            if at != node && (is_given(graph, at) || steps.contains(at)) {
+                continue;
+            }
+            let plain = match &parts.op {
+                NodeOp::Map(op) => has_vector_form(*op, dtype),
+                NodeOp::Constant(_) | NodeOp::View(_) | NodeOp::Reduce { .. } => true,
+                _ => false,
+            };
+            if !plain {
+                return false;
+            }
+            open.extend(parts.inputs.iter().filter(|input| seen.insert(**input)));
+        }
+        true
+    }
+}
+
+/// Whether vector units have an op, or code that is made of what they have.
+fn has_vector_form(op: Op, dtype: DType) -> bool {
+    match op {
+        Op::Copy | Op::Neg | Op::Add | Op::Sub | Op::Mul | Op::Min | Op::Max => true,
+        Op::Div | Op::Sqrt | Op::Abs | Op::Recip | Op::MulAdd => dtype.is_float(),
+        Op::Exp | Op::Exp2 | Op::Log | Op::Log2 | Op::Tanh | Op::Erf => dtype == DType::F32,
+        _ => false,
+    }
+}
+
+/// By node: whether a reduction reads it, itself or through what is computed where it is read.
+fn feeds_reduction(graph: &Graph) -> Vec<bool> {
+    let mut feeds = vec![false; graph.node_ids().count()];
+    for node in graph.node_ids().rev() {
+        let parts = graph.node(node);
+        let folds = matches!(parts.op, NodeOp::Reduce { .. });
+        if folds || (feeds[node.0 as usize] && can_inline(graph, node)) {
+            for input in &parts.inputs {
+                feeds[input.0 as usize] = true;
+            }
+        }
+    }
+    feeds
+}
+
+/// Whether a view takes overlapping pieces of an array that it may leave.
+fn is_window(graph: &Graph, node: NodeId) -> bool {
+    let parts = graph.node(node);
+    let NodeOp::View(view) = &parts.op else {
+        return false;
+    };
+    if view.outside.is_none() || !view.constraints.is_empty() {
+        return false;
+    }
+    let elements = |node: NodeId| {
+        let dims = graph.node(node).dims.iter();
+        dims.fold(1i64, |product, dim| {
+            product.saturating_mul(typical(graph, &graph.dim(*dim).size))
+        })
+    };
+    let input = graph.node(node).inputs[0];
+    let reach = view.map.iter().fold(1i64, |product, index| {
+        let range = index.range(&graph.bounds());
+        let width = match (range.lo, range.hi) {
+            (Some(lo), Some(hi)) => hi.saturating_sub(lo).saturating_add(1).max(1),
+            _ => 1,
+        };
+        product.saturating_mul(width)
+    });
+    elements(node) >= elements(input).saturating_mul(WINDOW_REUSE)
+        && reach <= elements(input).saturating_mul(PADDING_LIMIT)
+}

@@ -1,0 +1,189 @@
+//! Which nodes get code of their own, and in which order they run.
+
+use super::Work;
+use crate::access::accesses;
+use crate::error::ScheduleError;
+use crate::schedule::{can_inline, is_given, loop_dims};
+use loopwright_graph::{Graph, NodeId, NodeOp};
+use rustc_hash::FxHashSet;
+
+/// Work, in flops, from which on a node is not computed twice.
+const RECOMPUTE_LIMIT: u32 = 4;
+
+/// Nodes that one expression may be deep: compilers, ours among them, take expressions apart recursively.
+const DEPTH_LIMIT: u32 = 48;
+
+/// Why a node is a step, or is not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Role {
+    Inline,
+    Result,
+    Whole,
+    Repeated,
+    Deep,
+    Old,
+}
+
+/// The steps of a graph.
+pub(super) struct Steps {
+    roles: Vec<Role>,
+    /// The steps in an order in which they can run.
+    pub(super) order: Vec<NodeId>,
+}
+
+impl Steps {
+    /// Whether a node is a step; nodes that are newer than the choice are.
+    pub(super) fn contains(&self, node: NodeId) -> bool {
+        self.roles
+            .get(node.0 as usize)
+            .is_none_or(|role| *role != Role::Inline)
+    }
+
+    /// Why a node is a step.
+    pub(super) fn why(&self, node: NodeId) -> &'static str {
+        match self.roles.get(node.0 as usize) {
+            Some(Role::Inline) | None => "",
+            Some(Role::Result) => "a result of the program",
+            Some(Role::Whole) => "an element of it takes many others",
+            Some(Role::Repeated) => "it is read more than once and costs more than reading it",
+            Some(Role::Deep) => "the expression would be too deep",
+            Some(Role::Old) => "it is computed before a state that it reads is overwritten",
+        }
+    }
+}
+
+impl Work<'_> {
+    /// Chooses the steps.
+    pub(super) fn choose_steps(&self) -> Result<Steps, ScheduleError> {
+        let graph = self.graph();
+        let order = in_order(graph);
+        let mut roles = roles(graph, &order, &self.padded);
+        separate_states(graph, &mut roles)?;
+        let mut is_store = vec![false; roles.len()];
+        for update in graph.updates() {
+            is_store[update.value.0 as usize] = true;
+        }
+        let is_step = |node: &NodeId| roles[node.0 as usize] != Role::Inline;
+        let ordinary = order.iter().copied();
+        let ordinary = ordinary.filter(|node| is_step(node) && !is_store[node.0 as usize]);
+        let stores = graph.updates().iter().map(|update| update.value);
+        let order = ordinary.chain(stores).collect();
+        Ok(Steps { roles, order })
+    }
+}
+
+/// All nodes, each after what it reads, otherwise as they are numbered.
+pub(super) fn in_order(graph: &Graph) -> Vec<NodeId> {
+    let count = graph.node_ids().count();
+    let mut done = vec![false; count];
+    let mut order = Vec::with_capacity(count);
+    let mut open: Vec<(NodeId, usize)> = Vec::new();
+    for root in graph.node_ids() {
+        if done[root.0 as usize] {
+            continue;
+        }
+        open.push((root, 0));
+        while let Some((node, at)) = open.pop() {
+            match graph.node(node).inputs.get(at) {
+                Some(input) => {
+                    open.push((node, at + 1));
+                    if !done[input.0 as usize] {
+                        open.push((*input, 0));
+                    }
+                }
+                None => {
+                    if !std::mem::replace(&mut done[node.0 as usize], true) {
+                        order.push(node);
+                    }
+                }
+            }
+        }
+    }
+    order
+}
+
+fn roles(graph: &Graph, order: &[NodeId], padded: &FxHashSet<NodeId>) -> Vec<Role> {
+    let consumers = graph.consumers();
+    let mut roles = vec![Role::Inline; order.len()];
+    // Work to compute one element where it is read, and how deep that is, for nodes that are not steps.
+    let mut cost = vec![0u32; order.len()];
+    let mut depth = vec![0u32; order.len()];
+    let results = graph.outputs().iter().map(|output| output.node);
+    let stores = graph.updates().iter().map(|update| update.value);
+    for node in results.chain(stores) {
+        roles[node.0 as usize] = Role::Result;
+    }
+    for node in order {
+        let at = node.0 as usize;
+        let parts = graph.node(*node);
+        if is_given(graph, *node) || roles[at] == Role::Result {
+            continue;
+        }
+        if !can_inline(graph, *node) || padded.contains(node) {
+            roles[at] = Role::Whole;
+            continue;
+        }
+        let inline = || {
+            let inputs = parts.inputs.iter().map(|input| input.0 as usize);
+            inputs.filter(|input| roles[*input] == Role::Inline)
+        };
+        let inputs = inline().fold(0u32, |sum, input| sum.saturating_add(cost[input]));
+        depth[at] = 1 + inline().map(|input| depth[input]).max().unwrap_or(0);
+        let own = match &parts.op {
+            NodeOp::Map(op) => op.info().flops,
+            NodeOp::Cast | NodeOp::Bitcast => 1,
+            // A look-up costs a load that cannot be predicted.
+            NodeOp::Gather { .. } => RECOMPUTE_LIMIT,
+            _ => 0,
+        };
+        cost[at] = inputs.saturating_add(own);
+        let readers = &consumers[at];
+        // A reader that takes it twice counts twice: `x * x` of a long chain of such would otherwise
+        // be computed a power of two times.
+        let inputs = readers
+            .iter()
+            .flat_map(|reader| &graph.node(*reader).inputs);
+        let reads = inputs.filter(|input| *input == node).count();
+        let repeats = || readers.iter().any(|reader| repeats(graph, *node, *reader));
+        if cost[at] >= RECOMPUTE_LIMIT && (reads > 1 || repeats()) {
+            roles[at] = Role::Repeated;
+        } else if depth[at] > DEPTH_LIMIT {
+            roles[at] = Role::Deep;
+        }
+    }
+    roles
+}
+
+/// Whether a reader may need an element of `node` more than once.
+fn repeats(graph: &Graph, node: NodeId, reader: NodeId) -> bool {
+    let dims = &graph.node(node).dims;
+    match graph.node(reader).op {
+        NodeOp::View(_) => graph.node(reader).dims != *dims,
+        NodeOp::Gather { .. } | NodeOp::Scatter { .. } => true,
+        NodeOp::Sort { .. } | NodeOp::ArgSort { .. } => true,
+        _ => loop_dims(graph, reader)
+            .iter()
+            .any(|dim| !dims.contains(dim) && graph.dim(*dim).size.as_const() != Some(1)),
+    }
+}
+
+/// Gives new values of states memory of their own where writing them in place would overwrite an
+/// old value that is still to be read.
+fn separate_states(graph: &Graph, roles: &mut [Role]) -> Result<(), ScheduleError> {
+    for update in graph.updates() {
+        let reads = accesses(graph, update.value, &|node| {
+            roles[node.0 as usize] != Role::Inline
+        })
+        .map_err(|error| ScheduleError::symbolic(graph, &error))?;
+        let conflict = reads.iter().any(|access| {
+            let overwritten = graph.updates().iter().find(|u| u.state == access.node);
+            overwritten.is_some_and(|other| other != update || !access.is_fully_identity(graph))
+        });
+        let value = graph.node(update.value).inputs[0];
+        let role = &mut roles[value.0 as usize];
+        if conflict && *role == Role::Inline {
+            *role = Role::Old;
+        }
+    }
+    Ok(())
+}
