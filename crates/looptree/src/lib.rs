@@ -53,6 +53,7 @@ mod allocation;
 mod cost;
 mod default_schedule;
 mod error;
+mod estimate;
 mod execute;
 mod mutate;
 mod plan;
@@ -69,9 +70,11 @@ pub use allocation::{
 pub use cost::{StepCost, bytes_moved, costs, flops};
 pub use default_schedule::default_schedule;
 pub use error::ScheduleError;
+pub use estimate::{BoundBy, Estimate, StepEstimate, TYPICAL_SIZE, estimate};
 pub use execute::{Arithmetic, ExecuteError, NodeMemory, execute, execute_part};
 pub use mutate::{
-    Cursor, Mutated, Mutation, MutationError, for_sharers, legal, mutate, reassociated,
+    Cursor, Mutated, Mutation, MutationError, for_sharers, legal, maximise_reuse, mutate,
+    reassociated, unroll_inner,
 };
 pub use plan::{Changed, Plan};
 pub use schedule::{
