@@ -52,6 +52,7 @@ mod access;
 mod allocation;
 mod cost;
 mod error;
+mod estimate;
 mod execute;
 mod mutate;
 mod plan;
@@ -68,9 +69,11 @@ pub use allocation::{
 };
 pub use cost::{StepCost, bytes_moved, costs, flops};
 pub use error::ScheduleError;
+pub use estimate::{BoundBy, Estimate, StepEstimate, TYPICAL_SIZE, estimate};
 pub use execute::{Arithmetic, ExecuteError, NodeMemory, execute, execute_part};
 pub use mutate::{
-    Cursor, Mutated, Mutation, MutationError, for_sharers, legal, mutate, reassociated,
+    Cursor, Mutated, Mutation, MutationError, for_sharers, legal, maximise_reuse, mutate,
+    reassociated, unroll_inner,
 };
 pub use plan::{Changed, Plan};
 pub use schedule::{

@@ -3,19 +3,27 @@
 use loopwright_backend::Target;
 use loopwright_threads::ForkJoin;
 use std::num::NonZero;
+use std::path::Path;
 use std::sync::OnceLock;
 
-/// The machine this process runs on, asked once.
+/// The machine this process runs on, asked once. What it does not tell is taken from [`Target::SCALAR`].
 pub fn target() -> Target {
     static TARGET: OnceLock<Target> = OnceLock::new();
     *TARGET.get_or_init(|| {
         let (vector_bytes, vector_registers) = vectors();
+        let small = |level| cache_bytes(level).and_then(|bytes| u32::try_from(bytes).ok());
+        let l2_bytes = small(2).unwrap_or(Target::SCALAR.l2_bytes);
         Target {
             vector_bytes,
             vector_registers,
             threads: u32::try_from(threads().get()).unwrap_or(u32::MAX),
-            l1_bytes: cache_bytes(1).unwrap_or(Target::SCALAR.l1_bytes),
-            l2_bytes: cache_bytes(2).unwrap_or(Target::SCALAR.l2_bytes),
+            l1_bytes: small(1).unwrap_or(Target::SCALAR.l1_bytes),
+            l2_bytes,
+            // Without a third level, memory is behind the second.
+            l3_bytes: cache_bytes(3).unwrap_or(l2_bytes.into()),
+            cycles_per_second: cycles_per_second().unwrap_or(Target::SCALAR.cycles_per_second),
+            c_compiler: true,
+            ..Target::SCALAR
         }
     })
 }
@@ -48,9 +56,54 @@ fn vectors() -> (u32, u32) {
     (16, 32)
 }
 
+/// The nominal frequency. The current one is not asked for: it changes from one moment to the next, and a
+/// target is part of the keys of kept code.
+fn cycles_per_second() -> Option<u64> {
+    let kilohertz = |file: &str| -> Option<u64> {
+        let directory = Path::new("/sys/devices/system/cpu/cpu0/cpufreq");
+        let text = std::fs::read_to_string(directory.join(file)).ok()?;
+        text.trim().parse::<u64>().ok()?.checked_mul(1000)
+    };
+    let from_system = || kilohertz("base_frequency").or_else(|| kilohertz("cpuinfo_max_freq"));
+    let from_name = || {
+        let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+        let line = text.lines().find(|line| line.starts_with("model name"))?;
+        frequency_in_name(line)
+    };
+    base_frequency()
+        .or_else(from_name)
+        .or_else(from_system)
+        .filter(|frequency| (100_000_000..100_000_000_000).contains(frequency))
+}
+
+/// The base frequency as the processor tells it.
+#[cfg(target_arch = "x86_64")]
+fn base_frequency() -> Option<u64> {
+    use std::arch::x86_64::{__cpuid, __get_cpuid_max};
+    const FREQUENCIES: u32 = 0x16;
+    if __get_cpuid_max(0).0 < FREQUENCIES {
+        return None;
+    }
+    let megahertz = u64::from(__cpuid(FREQUENCIES).eax & 0xffff);
+    (megahertz > 0).then_some(megahertz * 1_000_000)
+}
+
+/// The base frequency as the processor tells it.
+#[cfg(not(target_arch = "x86_64"))]
+fn base_frequency() -> Option<u64> {
+    None
+}
+
+/// The frequency at the end of a name like `Processor @ 2.80GHz`.
+fn frequency_in_name(name: &str) -> Option<u64> {
+    let (_, frequency) = name.rsplit_once('@')?;
+    let gigahertz: f64 = frequency.trim().strip_suffix("GHz")?.parse().ok()?;
+    Some((gigahertz * 1e9).round() as u64)
+}
+
 /// The size of the data or unified cache of a level, as Linux tells it.
-fn cache_bytes(level: u32) -> Option<u32> {
-    let directory = std::path::Path::new("/sys/devices/system/cpu/cpu0/cache");
+fn cache_bytes(level: u32) -> Option<u64> {
+    let directory = Path::new("/sys/devices/system/cpu/cpu0/cache");
     (0..8).find_map(|index| {
         let read = |file: &str| {
             std::fs::read_to_string(directory.join(format!("index{index}")).join(file))
@@ -67,7 +120,7 @@ fn cache_bytes(level: u32) -> Option<u32> {
 }
 
 /// `48K` or `2M` in bytes.
-fn parse_bytes(text: &str) -> Option<u32> {
+fn parse_bytes(text: &str) -> Option<u64> {
     let (digits, unit) = match text.strip_suffix('K') {
         Some(digits) => (digits, 1 << 10),
         None => match text.strip_suffix('M') {
@@ -75,7 +128,7 @@ fn parse_bytes(text: &str) -> Option<u32> {
             None => (text, 1),
         },
     };
-    digits.parse::<u32>().ok()?.checked_mul(unit)
+    digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
 #[cfg(test)]
@@ -88,13 +141,22 @@ mod tests {
         assert_eq!(parse_bytes("2M"), Some(2 << 20));
         assert_eq!(parse_bytes("512"), Some(512));
         assert_eq!(parse_bytes("much"), None);
-        assert_eq!(parse_bytes("8192M"), None);
+        assert_eq!(parse_bytes("8192M"), Some(8 << 30));
+        assert_eq!(parse_bytes("99999999999999999M"), None);
+    }
+
+    #[test]
+    fn frequencies_are_read_from_names() {
+        let name = "model name : Some(R) Processor @ 2.80GHz";
+        assert_eq!(frequency_in_name(name), Some(2_800_000_000));
+        assert_eq!(frequency_in_name("model name : Some Processor 7"), None);
     }
 
     #[test]
     fn the_machine_has_a_thread_and_caches() {
         let target = target();
         assert!(target.threads >= 1 && target.vector_bytes >= 16);
-        assert!(target.l1_bytes > 0 && target.l2_bytes > 0);
+        assert!(target.l1_bytes > 0 && target.l2_bytes > 0 && target.l3_bytes > 0);
+        assert!(target.cycles_per_second >= 100_000_000);
     }
 }

@@ -222,6 +222,7 @@ fn target(table: &TargetTable) -> Result<Target, String> {
         threads: bounded("threads", table.threads, MOST_COUNT)?.max(1),
         l1_bytes: known(table.l1_bytes, Target::SCALAR.l1_bytes),
         l2_bytes: known(table.l2_bytes, Target::SCALAR.l2_bytes),
+        ..Target::SCALAR
     })
 }
 
