@@ -1,9 +1,10 @@
 //! The backend `cc`: kernels through the machine's C compiler.
 //!
 //! A module becomes C ([`loopwright_emit`]), a compiler becomes of that a shared library, and the
-//! library is loaded into the process. Results agree bit for bit with the interpreter: the flags keep
-//! every rounding (in strict mode also that of `a * b` before `+ c`), and the mathematical functions
-//! are the C library's, which the interpreter calls too.
+//! library is loaded into the process. In strict mode results agree bit for bit with the interpreter: the
+//! flags keep every rounding, and the mathematical functions are the C library's, which the interpreter
+//! calls too. Outside of it `a * b + c` may be rounded once, and the functions that
+//! [`expand_math`](loopwright_kernel::passes::expand_math) knows are computed in lanes, not called.
 //!
 //! Libraries are kept on disk where the caller wants that; see [`loopwright_cache`] for how that stays safe.
 //!
@@ -42,7 +43,9 @@ use loopwright_backend::{
 use loopwright_cache::Cache;
 use loopwright_emit::{C, EmitError, EmitOptions, Emitted, emit};
 use loopwright_kernel::Module;
+use loopwright_kernel::passes::expand_math::expanded;
 use loopwright_native::Made;
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -218,8 +221,13 @@ impl KernelBackend for CcBackend {
         module: &Module,
         options: &CompileOptions,
     ) -> Result<Arc<dyn Executable>, BackendError> {
+        // Strict code gives the interpreter's bits, and the interpreter calls the library.
+        let module = match options.strict {
+            true => Cow::Borrowed(module),
+            false => expanded(module),
+        };
         let emitted = emit(
-            module,
+            &module,
             &C,
             &EmitOptions {
                 strict: options.strict,
@@ -234,6 +242,6 @@ impl KernelBackend for CcBackend {
                 reason,
             },
         )?;
-        self.load(module, emitted, options)
+        self.load(&module, emitted, options)
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A module is described to the library by calls, not as text: the lowering in this crate is its own, beside that of the
 //! backend `cc`, and the two check each other. What comes back is machine code in this process. Results agree bit
-//! for bit with the interpreter in strict mode; outside of it `a * b + c` may be rounded once.
+//! for bit with the interpreter in strict mode; outside of it `a * b + c` may be rounded once, and the functions that
+//! [`expand_math`](loopwright_kernel::passes::expand_math) knows are computed in lanes, not called.
 //!
 //! The library is loaded when the backend is first asked for something; nothing is linked with it, and where it is missing the
 //! backend says so. It needs the assembler and the linker of the system. While it compiles it keeps files in a
@@ -35,9 +36,11 @@ use loopwright_backend::{
     Backend, BackendError, Capabilities, CompileOptions, Describe, Executable, KernelBackend,
     Target, Unavailable,
 };
+use loopwright_kernel::passes::expand_math::expanded;
 use loopwright_kernel::{FunctionKind, Module};
 use loopwright_native::{Entry, Made, NativeExecutable};
 use lower::{EntryPoint, Refusal};
+use std::borrow::Cow;
 use std::ffi::c_int;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -210,8 +213,13 @@ impl GccJit {
         for option in self.options(strict) {
             context.option(option);
         }
+        // Strict code gives the interpreter's bits, and the interpreter calls the library.
+        let module = match strict {
+            true => Cow::Borrowed(module),
+            false => expanded(module),
+        };
         let entries =
-            lower::lower(module, &context, self.level).map_err(|(kernel, Refusal(reason))| {
+            lower::lower(&module, &context, self.level).map_err(|(kernel, Refusal(reason))| {
                 BackendError::Unsupported {
                     backend: NAME.to_owned(),
                     kernel,

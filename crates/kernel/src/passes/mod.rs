@@ -1,8 +1,8 @@
 //! Shared passes: module in, the same module in fewer or better instructions out.
 //!
-//! One pass, one file. None of them changes a value: the interpreter gives the same bits before and
+//! One pass, one file. None of [`NAMES`] changes a value: the interpreter gives the same bits before and
 //! after, which a differential test checks on thousands of random kernels. They need a valid module
-//! and leave one.
+//! and leave one. [`expand_math`] is none of them: it changes roundings, and a backend asks for it.
 //!
 //! [`Pipeline::standard`] is the order backends use. Each pass is a single sweep or two, so that the
 //! whole takes microseconds.
@@ -25,6 +25,7 @@ pub mod cse;
 pub mod dce;
 #[cfg(test)]
 mod differential;
+pub mod expand_math;
 pub mod inline_virtual;
 pub mod licm;
 pub mod log_stores;
@@ -37,7 +38,7 @@ use crate::ir::{Function, Module};
 /// A pass.
 pub type Pass = fn(&mut Module);
 
-/// The names of all passes.
+/// The names of all passes that change no value.
 pub const NAMES: &[&str] = &[
     "unroll",
     "simplify",
@@ -52,7 +53,7 @@ pub const NAMES: &[&str] = &[
 #[cfg(any(test, feature = "broken-pass"))]
 pub const BROKEN: &[&str] = &["cse_ignores_stores", "simplify_swaps_sub"];
 
-/// The pass of that name. It leaves values in the normal form of [`Function::compact`].
+/// The pass of that name, one of [`NAMES`] or `expand_math`. It leaves values in the normal form of [`Function::compact`].
 pub fn by_name(name: &str) -> Option<Pass> {
     macro_rules! compacting {
         ($run:path) => {
@@ -72,6 +73,7 @@ pub fn by_name(name: &str) -> Option<Pass> {
         "cse" => compacting!(cse::run),
         "licm" => compacting!(licm::run),
         "dce" => compacting!(dce::run),
+        "expand_math" => compacting!(expand_math::run),
         #[cfg(any(test, feature = "broken-pass"))]
         "cse_ignores_stores" => compacting!(broken::cse_ignores_stores),
         #[cfg(any(test, feature = "broken-pass"))]
