@@ -2,19 +2,44 @@
 //!
 //! A [`Report`] holds one [`Row`] for each piece of work: our median, each peer's median, and the
 //! ratio to the best peer (above 1 means that we are ahead). Ours and theirs are measured in turn, so
-//! that a busy machine slows both. Peers of the [`compile_suite`] run in processes of their own, in a Python
-//! environment that the benchmark makes itself; those of the [`runtime_suite`] are libraries in this one.
+//! that a busy machine slows both. Peers of the [`compile_suite`] and the [`cpu_suite`] run in processes of their
+//! own, in a Python environment that the benchmark makes itself, and a row counts only if they computed what we
+//! did; those of the [`runtime_suite`] are libraries in this one.
+//!
+//! ```
+//! use loopwright_bench::{Report, Row};
+//! use std::collections::BTreeMap;
+//!
+//! let peers = BTreeMap::from([("other".to_owned(), 20.0)]);
+//! let report = Report::new(vec![Row::new("matmul 64", "GFLOP/s", 60.0, peers, Some(0.9))]);
+//! assert_eq!(report.rows[0].ratio, Some(3.0));
+//! assert!(report.rows[0].reached());
+//! ```
 
 mod compile;
+mod cpu;
+mod exchange;
+mod field;
 mod peer;
+mod race;
 mod report;
 mod runtime;
 mod sample;
+mod side;
+mod work;
 
 pub use compile::{compile_suite, graph_to_kernel};
+pub use cpu::cpu_suite;
 pub use peer::{Environment, Peer, PeerError};
-pub use report::{Report, Row};
+pub use report::{Report, Row, Standing};
 pub use runtime::runtime_suite;
+
+use loopwright::graph::Array;
+use std::collections::BTreeMap;
+use std::num::NonZero;
+
+/// What a side computed, by name.
+type Results = BTreeMap<String, Array>;
 
 /// What can go wrong in a benchmark.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +55,26 @@ pub enum BenchError {
         /// What happened.
         reason: String,
     },
+    /// A side computed something else than ours.
+    #[error("{work}: {side} computes another `{name}`: {how}")]
+    Differs {
+        /// The work.
+        work: String,
+        /// The other side.
+        side: String,
+        /// The output or state.
+        name: String,
+        /// How far it is off.
+        how: String,
+    },
+    /// Arrays could not be given to a peer or taken from it.
+    #[error("cannot {what}: {reason}")]
+    Exchange {
+        /// What was attempted.
+        what: String,
+        /// What happened.
+        reason: String,
+    },
     /// The device cannot be used.
     #[error("device `{0}` is not available: {1}")]
     Device(String, String),
@@ -40,13 +85,15 @@ pub enum BenchError {
 pub struct Options {
     /// The backend that runs our side.
     pub device: String,
-    /// Peers to compare with. Without any, the compile suite measures our side alone, and the runtime
+    /// Peers to compare with. Without any, the compile and cpu suites measure our side alone, and the runtime
     /// suite beside all that it knows.
     pub against: Vec<String>,
     /// Only work whose name contains this.
     pub only: Option<String>,
     /// How many samples of each side.
     pub samples: usize,
+    /// How many threads a peer in a process of its own may use. Ours are those of the process's pool.
+    pub threads: NonZero<usize>,
     /// Where Python environments are kept.
     pub environments: std::path::PathBuf,
 }

@@ -1,9 +1,13 @@
 //! Peers: other systems, each in a process and a Python environment of its own.
 
+use crate::BenchError;
+use crate::race::Racer;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// What can go wrong with a peer.
 #[derive(Debug, thiserror::Error)]
@@ -36,12 +40,26 @@ struct Recipe {
     script: &'static str,
 }
 
-/// numpy 1 is loop_tool's own limit.
-const RECIPES: &[Recipe] = &[Recipe {
-    name: "loop_tool",
-    packages: &["numpy<2", "loop_tool==0.1.0"],
-    script: include_str!("peers/loop_tool.py"),
-}];
+/// A peer's script: the protocol, then what is the peer's own.
+macro_rules! script {
+    ($own:literal) => {
+        concat!(include_str!("peers/serve.py"), "\n", include_str!($own))
+    };
+}
+
+const RECIPES: &[Recipe] = &[
+    Recipe {
+        name: "loop_tool",
+        // numpy 1 is loop_tool's own limit.
+        packages: &["numpy<2", "loop_tool==0.1.0"],
+        script: script!("peers/loop_tool.py"),
+    },
+    Recipe {
+        name: "tinygrad",
+        packages: &["numpy<3", "tinygrad==0.14.0"],
+        script: script!("peers/tinygrad.py"),
+    },
+];
 
 /// A Python environment with a peer's packages.
 pub struct Environment {
@@ -97,15 +115,20 @@ impl Environment {
         Ok(Environment { recipe, folder })
     }
 
-    /// Starts the peer.
-    pub fn start(&self) -> Result<Peer, PeerError> {
+    /// The peer's name.
+    pub fn name(&self) -> &'static str {
+        self.recipe.name
+    }
+
+    /// Starts the peer, which may use so many threads.
+    pub fn start(&self, threads: NonZero<usize>) -> Result<Peer, PeerError> {
         let name = self.recipe.name;
         let failed = |reason: String| PeerError::Failed {
             peer: name.to_owned(),
             reason,
         };
         let mut child = Command::new(self.folder.join("env/bin/python"))
-            .args(["-c", self.recipe.script])
+            .args(["-c", self.recipe.script, &threads.to_string()])
             .current_dir(&self.folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -118,10 +141,11 @@ impl Environment {
         let mut peer = Peer {
             name,
             child,
-            requests,
+            requests: Some(requests),
             answers: BufReader::new(answers),
         };
-        peer.answer("ready")?;
+        // It says that it is ready, or why not.
+        peer.answer()?;
         Ok(peer)
     }
 }
@@ -143,7 +167,8 @@ fn run(command: &mut Command) -> Result<(), String> {
 pub struct Peer {
     name: &'static str,
     child: Child,
-    requests: ChildStdin,
+    /// Closed to let it end.
+    requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
 
@@ -153,32 +178,43 @@ impl Peer {
         self.name
     }
 
-    /// Prepares a piece of work; gives the seconds its first run took, compilation included.
-    pub fn prepare(&mut self, work: &str) -> Result<f64, PeerError> {
-        self.ask(&format!("prepare {work}"), "first")
+    /// Prepares a piece of work with the inputs in a folder; gives the seconds its first run took, compilation
+    /// included, or nothing if the peer does not have this work.
+    pub fn prepare(&mut self, work: &str, inputs: &Path) -> Result<Option<f64>, PeerError> {
+        let answer = self.ask(&format!("prepare {work} {}", inputs.display()))?;
+        if answer.get("cannot").is_some() {
+            return Ok(None);
+        }
+        self.number(&answer, "first").map(Some)
     }
 
-    /// Runs the work once; gives the seconds it took, as the peer measured them.
-    pub fn time(&mut self) -> Result<f64, PeerError> {
-        self.ask("time", "seconds")
+    /// Runs the work so many times; gives the seconds of one, as the peer measured them.
+    pub fn time(&mut self, runs: usize) -> Result<f64, PeerError> {
+        let answer = self.ask(&format!("time {runs}"))?;
+        self.number(&answer, "seconds")
     }
 
-    /// The largest error of the peer's own result, relative to the largest value.
-    pub fn check(&mut self) -> Result<f64, PeerError> {
-        self.ask("check", "error")
+    /// Runs the work once more on the inputs and states that were given, and writes its results beside them.
+    pub fn write_results(&mut self) -> Result<(), PeerError> {
+        self.ask("result").map(drop)
     }
 
-    fn ask(&mut self, request: &str, field: &str) -> Result<f64, PeerError> {
-        writeln!(self.requests, "{request}")
-            .and_then(|()| self.requests.flush())
-            .map_err(|error| self.failed(format!("it no longer listens: {error}")))?;
-        let answer = self.answer(field)?;
-        answer
-            .as_f64()
-            .ok_or_else(|| self.failed(format!("its `{field}` is no number")))
+    fn ask(&mut self, request: &str) -> Result<Value, PeerError> {
+        let sent = self.requests.as_mut().map_or(Ok(()), |requests| {
+            writeln!(requests, "{request}")?;
+            requests.flush()
+        });
+        sent.map_err(|error| self.failed(format!("it no longer listens: {error}")))?;
+        self.answer()
     }
 
-    fn answer(&mut self, field: &str) -> Result<Value, PeerError> {
+    fn number(&self, answer: &Value, field: &str) -> Result<f64, PeerError> {
+        let number = answer.get(field).and_then(Value::as_f64);
+        number.ok_or_else(|| self.failed(format!("it answered {answer}")))
+    }
+
+    /// The next line that is an answer.
+    fn answer(&mut self) -> Result<Value, PeerError> {
         let mut line = String::new();
         loop {
             line.clear();
@@ -188,12 +224,13 @@ impl Peer {
                 Ok(_) => {}
             }
             // A peer's own chatter is passed over.
-            if let Ok(answer) = serde_json::from_str::<Value>(&line) {
-                return match answer.get(field) {
-                    Some(value) => Ok(value.clone()),
-                    None => Err(self.failed(format!("it answered {}", line.trim_end()))),
-                };
-            }
+            let Ok(answer @ Value::Object(_)) = serde_json::from_str::<Value>(&line) else {
+                continue;
+            };
+            return match answer.get("problem").and_then(Value::as_str) {
+                Some(problem) => Err(self.failed(problem.to_owned())),
+                None => Ok(answer),
+            };
         }
     }
 
@@ -205,9 +242,28 @@ impl Peer {
     }
 }
 
+impl Racer for Peer {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn time(&mut self, runs: usize) -> Result<f64, BenchError> {
+        Ok(Peer::time(self, runs)?)
+    }
+}
+
 impl Drop for Peer {
     fn drop(&mut self) {
-        // It may have ended already; then there is nothing to kill.
+        // Without requests it ends by itself and cleans up; a peer that does not is not waited for.
+        drop(self.requests.take());
+        let patience = Instant::now() + Duration::from_secs(2);
+        while Instant::now() < patience {
+            match self.child.try_wait() {
+                Ok(None) => std::thread::sleep(Duration::from_millis(10)),
+                Ok(Some(_)) | Err(_) => return,
+            }
+        }
+        // It may end at this moment; then there is nothing to kill.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

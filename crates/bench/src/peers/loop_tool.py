@@ -1,70 +1,121 @@
-"""loop_tool as a peer: prepares a piece of work, then times one recomputation for each line on standard input.
+"""loop_tool as a peer: everything in its default schedule, on the backend that it chooses itself.
 
-Lines in: `prepare WORK`, `time`, `check`. Lines out: one JSON object each.
+It has no states and one result for each program, so that a step of training is not among these.
 """
-import json
-import os
-import sys
-import time
-
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ[variable] = "1"
-
-import numpy as np
 import loop_tool as lt
 
-rng = np.random.default_rng(0)
+# An array that was read shares its tensor's memory, and is kept: loop_tool would free it and write to it again.
 kept = []
 
 
-def matmul(n):
-    a, b = (rng.standard_normal((n, n)).astype(np.float32) for _ in "ab")
+def work(build):
+    def prepare(**inputs):
+        name, tensor = build(**inputs)
+
+        def run():
+            tensor.force_recompute()
+            tensor.resolve()
+
+        def result():
+            run()
+            array = tensor.numpy()
+            kept.append((tensor, array))
+            return {name: array}
+
+        return run, lambda: None, result
+
+    return prepare
+
+
+def tensor(array):
+    return lt.Tensor(*array.shape).set(array)
+
+
+def number(value):
+    return lt.Tensor().set(value)
+
+
+def matmul(A, B):
     s = lt.SymbolGenerator()
-    left, right = lt.Tensor(n, n).set(a), lt.Tensor(n, n).set(b)
-    return (left.to(s.m, s.k) * right.to(s.k, s.n)).sum(s.k), a @ b
+    return "C", (tensor(A).to(s.m, s.k) * tensor(B).to(s.k, s.n)).sum(s.k)
 
 
-def conv(channels, out, k):
-    x = rng.standard_normal((channels, out + k - 1, out + k - 1)).astype(np.float32)
-    w = rng.standard_normal((channels, channels, k, k)).astype(np.float32)
+def conv(W, X, padding):
     s = lt.SymbolGenerator()
     # Weights first: the default schedule then has a unit-stride inner loop, which is several times
     # faster than the other way round.
-    weights = lt.Tensor(*w.shape).set(w).to(s.Co, s.C, s.Kh, s.Kw)
-    windows = lt.Tensor(*x.shape).set(x)[s.C, s.H + s.Kh, s.W + s.Kw]
-    y = (weights * windows).sum(s.C, s.Kh, s.Kw).transpose(s.Co, s.H, s.W)
-    views = np.lib.stride_tricks.sliding_window_view(x, (k, k), axis=(1, 2))
-    return y, np.einsum("chwij,ocij->ohw", views, w, optimize=True)
+    weights = tensor(W).to(s.Co, s.C, s.Kh, s.Kw)
+    image = tensor(X).to(s.C, s.H, s.W)
+    if padding:
+        image = image.pad(s.H, padding).pad(s.W, padding)
+    channel, height, width = image.symbolic_shape
+    places = [(height, s.Y + s.Kh), (width, s.X + s.Kw)]
+    windows = image.to(channel, s.Y, s.X, s.Kh, s.Kw, constraints=places)
+    return "Y", (weights * windows).sum(channel, s.Kh, s.Kw).transpose(s.Co, s.Y, s.X)
 
 
-def answer(**fields):
-    print(json.dumps(fields), flush=True)
+def softmax_of(scores, along):
+    weights = (scores - scores.max_reduce(along)).exp()
+    return weights / weights.sum(along)
 
 
-def main():
-    tensor = expected = None
-    answer(ready=True, version="0.1.0", backend=lt.get_default_backend())
-    for line in sys.stdin:
-        verb, *rest = line.split()
-        if verb == "prepare":
-            name, *sizes = rest
-            tensor, expected = {"matmul": matmul, "conv": conv}[name](*map(int, sizes))
-            start = time.perf_counter()
-            tensor.resolve()
-            answer(first=time.perf_counter() - start)
-        elif verb == "time":
-            tensor.force_recompute()
-            start = time.perf_counter()
-            tensor.resolve()
-            answer(seconds=time.perf_counter() - start)
-        elif verb == "check":
-            # The array shares the tensor's memory: it is kept, and the tensor is not run again.
-            got = tensor.numpy()
-            kept.append((tensor, got))
-            error = float(np.abs(got - expected).max() / np.abs(expected).max())
-            answer(error=error)
-        else:
-            answer(problem=f"unknown request {verb}")
+def attention(query, key, value):
+    s = lt.SymbolGenerator()
+    scores = (tensor(query).to(s.h, s.q, s.d) * tensor(key).to(s.h, s.k, s.d)).sum(s.d)
+    shares = softmax_of(scores * number(1 / 8), s.k)
+    return "Y", (shares * tensor(value).to(s.h, s.k, s.e)).sum(s.k).transpose(s.h, s.q, s.e)
 
 
-main()
+def softmax(X):
+    s = lt.SymbolGenerator()
+    return "Y", softmax_of(tensor(X).to(s.i, s.j), s.j)
+
+
+def layernorm(X, weight, bias):
+    s = lt.SymbolGenerator()
+    x, share = tensor(X).to(s.i, s.j), number(1 / X.shape[1])
+    centred = x - x.sum(s.j) * share
+    variance = (centred * centred).sum(s.j) * share
+    normal = centred / (variance + number(1e-5)).sqrt()
+    return "Y", normal * tensor(weight).to(s.j) + tensor(bias).to(s.j)
+
+
+def gelu(X):
+    # There is no tanh; tanh(z) = 1 - 2 / (exp(2z) + 1) leaves one division.
+    s = lt.SymbolGenerator()
+    x = tensor(X).to(s.i, s.j)
+    doubled = (x * x * x * number(0.044715) + x) * number(2 * 0.7978845608028654)
+    return "Y", x - x / (doubled.exp() + number(1))
+
+
+def relu_square(X):
+    s = lt.SymbolGenerator()
+    x = tensor(X).to(s.i, s.j)
+    return "Y", (x * x + number(1)).max(number(0))
+
+
+def sum_rows(X):
+    s = lt.SymbolGenerator()
+    return "Y", tensor(X).to(s.i, s.j).sum(s.j)
+
+
+def sum_cols(X):
+    s = lt.SymbolGenerator()
+    return "Y", tensor(X).to(s.i, s.j).sum(s.i)
+
+
+serve(
+    {
+        "matmul": work(matmul),
+        "conv": work(lambda W, X: conv(W, X, 0)),
+        "conv_padded": work(lambda W, X: conv(W, X, 1)),
+        "attention": work(attention),
+        "softmax": work(softmax),
+        "layernorm": work(layernorm),
+        "gelu": work(gelu),
+        "relu_square": work(relu_square),
+        "sum_rows": work(sum_rows),
+        "sum_cols": work(sum_cols),
+    },
+    version="0.1.0",
+)

@@ -159,6 +159,7 @@ mod tests {
             against: Vec::new(),
             only: None,
             samples: 3,
+            threads: std::num::NonZero::<usize>::MIN,
             environments: std::path::PathBuf::new(),
         };
         let report = runtime_suite(&options, &|_| ()).expect("the suite runs");
