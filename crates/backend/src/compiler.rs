@@ -300,7 +300,9 @@ impl Compiler {
         }
         let scheduled = Scheduled {
             graph: graph.clone(),
+            written: stages.written.clone(),
             schedule,
+            reasons: stages.reasons.clone(),
             notes,
         };
         scheduled.lower(&stages.kernel, &self.pipeline).map(Some)

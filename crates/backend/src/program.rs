@@ -129,9 +129,14 @@ impl Program {
         }
     }
 
-    /// The graph, every result a node of its own.
+    /// The graph, every result a node of its own, with the changes that the schedule makes.
     pub fn graph(&self) -> &Graph {
         &self.stages.graph
+    }
+
+    /// The same without the schedule's changes: what the reference evaluator takes.
+    pub fn written(&self) -> &Graph {
+        self.stages.written.as_ref().unwrap_or(&self.stages.graph)
     }
 
     /// How it runs.

@@ -3,13 +3,14 @@
 use crate::delegate::{Part, delegates, lower_delegated};
 use crate::program::ProgramError;
 use crate::unit::CompileUnit;
-use loopwright_graph::Graph;
 use loopwright_graph::rewrite::rewrite;
+use loopwright_graph::{Graph, NodeId};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::passes::log_stores::{StoreSite, log_stores};
 use loopwright_kernel::{Function, Module, live_ranges};
-use loopwright_looptree::{Order, Plan, Schedule, Target};
+use loopwright_looptree::{Order, Plan, Reasons, Schedule, Target};
 use loopwright_lower::{KernelParam, Lowered, lower};
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// The name of the kernel that a program becomes if it is given no other.
@@ -23,8 +24,12 @@ pub struct Stages {
     /// The graph, rewritten if no schedule was given, every result a node of its own, with the changes that the
     /// schedule makes.
     pub graph: Graph,
+    /// The same without those changes, where the schedule makes any.
+    pub written: Option<Graph>,
     /// How it runs.
     pub schedule: Schedule,
+    /// Why, where the schedule was made here.
+    pub reasons: FxHashMap<NodeId, Reasons>,
     /// Lowered, before any pass.
     pub lowered: Lowered,
     /// The kernel after all passes. Scratch memory that may share its place with another is not
@@ -95,7 +100,11 @@ impl Stages {
 /// A graph with its results as stores, and the schedule given or made for it.
 pub(crate) struct Scheduled {
     pub(crate) graph: Graph,
+    /// The graph without the schedule's changes, where it makes any.
+    pub(crate) written: Option<Graph>,
     pub(crate) schedule: Schedule,
+    /// Why, where the schedule was made here.
+    pub(crate) reasons: FxHashMap<NodeId, Reasons>,
     /// What was rewritten.
     pub(crate) notes: Vec<String>,
 }
@@ -113,13 +122,20 @@ impl Scheduled {
             None => rewrite(graph),
         };
         let graph = graph.with_stores();
-        let plan = match schedule {
-            Some(schedule) => Plan::new(graph, schedule.clone())?,
-            None => loopwright_looptree::schedule(graph, target, order)?.plan,
+        let (plan, reasons) = match schedule {
+            Some(schedule) => (Plan::new(graph, schedule.clone())?, FxHashMap::default()),
+            None => {
+                let made = loopwright_looptree::schedule(graph, target, order)?;
+                (made.plan, made.reasons)
+            }
         };
+        let schedule = plan.schedule().clone();
+        let edited = !schedule.edits.is_empty();
         Ok(Scheduled {
             graph: Graph::clone(plan.graph()),
-            schedule: plan.schedule().clone(),
+            written: edited.then(|| Graph::clone(plan.program())),
+            schedule,
+            reasons,
             notes,
         })
     }
@@ -128,11 +144,15 @@ impl Scheduled {
     pub(crate) fn lower(self, kernel: &str, pipeline: &Pipeline) -> Result<Stages, ProgramError> {
         let Scheduled {
             graph,
+            written,
             schedule,
+            reasons,
             notes,
         } = self;
         if delegates(&schedule) {
             let mut stages = lower_delegated(graph, schedule, kernel, pipeline)?;
+            stages.written = written;
+            stages.reasons = reasons;
             stages.lowered.notes.extend(notes);
             return Ok(stages);
         }
@@ -147,7 +167,9 @@ impl Scheduled {
         Ok(Stages {
             kernel: kernel.to_owned(),
             graph,
+            written,
             schedule,
+            reasons,
             params: lowered.params.clone(),
             lowered,
             module,

@@ -21,7 +21,7 @@ pub(crate) struct Opened<'o> {
     settings: &'o Settings,
     /// Every result a node of its own: what schedules speak about.
     pub(crate) graph: Graph,
-    schedule: Option<Schedule>,
+    pub(crate) schedule: Option<Schedule>,
     pub(crate) device: Chosen,
     /// Whether the notes on the schedule were told.
     told: OnceCell<()>,
@@ -60,8 +60,13 @@ impl<'o> Opened<'o> {
 
     /// The values of sizes and statics: those given, else the program's defaults.
     pub(crate) fn binding(&self) -> Result<Binding, GraphError> {
+        self.binding_of(&self.graph)
+    }
+
+    /// The same for the program with what a schedule changed of it.
+    pub(crate) fn binding_of(&self, graph: &Graph) -> Result<Binding, GraphError> {
         let given: Vec<(&str, i64)> = self.given().collect();
-        self.graph.bind(&given)
+        graph.bind(&given)
     }
 
     /// The values of sizes, before those of statics are known.

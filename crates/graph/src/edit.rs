@@ -7,6 +7,7 @@
 use crate::ir::{Dim, DimId, Graph, Node, NodeId, NodeOp, SymbolInfo, View};
 use loopwright_ops::Op;
 use loopwright_symbolic::{Error, Expr, Symbol, affine};
+use loopwright_text::{Source, Token, lex};
 use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
 
@@ -39,6 +40,9 @@ pub enum EditError {
     /// A name that something has already.
     #[error("the program has a `{0}` already; give another name")]
     NameTaken(String),
+    /// A name that cannot be written.
+    #[error("`{0}` is not a name: letters, digits and `_`, no digit first")]
+    NotAName(String),
     /// A reader that does not read what is copied.
     #[error("`{reader}` does not read `{node}` itself")]
     NotAReader {
@@ -306,6 +310,9 @@ impl GraphEditor {
         if count < 2 {
             return Err(wrong("a stage has at least 2".to_owned()));
         }
+        if count > MAX_STAGE {
+            return Err(wrong(format!("a stage has at most {MAX_STAGE}")));
+        }
         if let Some(size) = size.as_const().filter(|size| *size < count) {
             let dim = &graph.dim(dim).name;
             return Err(wrong(format!("`{dim}` has {size} elements")));
@@ -467,8 +474,12 @@ impl GraphEditor {
         self.append(view)
     }
 
-    /// Whether nothing is called `name` or as the nodes and dimensions that come with it.
+    /// Whether `name` is one, and nothing is called so or as the nodes and dimensions that come with it.
     fn require_free(&self, name: &str) -> Result<(), EditError> {
+        let tokens = lex(&Source::new("name", name)).unwrap_or_default();
+        if !matches!(tokens.first(), Some((Token::Name(word), _)) if word == name) {
+            return Err(EditError::NotAName(name.to_owned()));
+        }
         for end in FAMILY {
             let name = format!("{name}{end}");
             if self.names.contains(&name) {
@@ -478,6 +489,9 @@ impl GraphEditor {
         Ok(())
     }
 }
+
+/// The most lanes, or elements of a block, of a stage: there are as many also where a symbolic size is smaller.
+const MAX_STAGE: i64 = 1 << 16;
 
 /// What the nodes and dimensions that come with a change are called after its name.
 const FAMILY: [&str; 5] = ["", "_main", "_rest", "_kept", "_folded"];

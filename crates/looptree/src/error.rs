@@ -74,6 +74,18 @@ pub enum ScheduleError {
         /// The dimension.
         dim: String,
     },
+    /// A step that would not be computed where a loop has no iterations.
+    #[error(
+        "`{node}` is computed anew in each iteration of a loop over `{dim}`, which may have none, and {reader} needs it even then"
+    )]
+    EmptyLoop {
+        /// The node.
+        node: String,
+        /// The dimension.
+        dim: String,
+        /// Who needs it.
+        reader: String,
+    },
     /// A node that must be in the schedule.
     #[error("`{node}` is not in the schedule, but {why}")]
     Missing {

@@ -3,7 +3,8 @@
 use crate::access::{Access, accesses};
 use crate::error::ScheduleError;
 use crate::schedule::{LoopSpec, NodeSchedule, Schedule, can_inline, carries, is_given, loop_dims};
-use loopwright_graph::{DimId, Graph, NodeId};
+use loopwright_graph::{DimId, Graph, NodeId, NodeOp};
+use loopwright_symbolic::Bounds;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -44,6 +45,7 @@ impl LoopTree {
         check(graph, schedule)?;
         let reads = Reads::new(graph, schedule)?;
         reads.check_states(graph, schedule)?;
+        reads.check_foreign_loops(graph, schedule)?;
         let mut tree = LoopTree::default();
         let mut leaves = FxHashMap::default();
         for step in &schedule.steps {
@@ -320,7 +322,6 @@ fn check(graph: &Graph, schedule: &Schedule) -> Result<(), ScheduleError> {
                 });
             }
         }
-        check_foreign_loops(graph, step, &dims)?;
         check_layout(graph, step)?;
     }
     let outputs = graph.outputs().iter().map(|output| output.node);
@@ -335,44 +336,6 @@ fn check(graph: &Graph, schedule: &Schedule) -> Result<(), ScheduleError> {
     }
     for step in &schedule.steps {
         require(graph, &position, step.node)?;
-    }
-    Ok(())
-}
-
-/// Checks the loops over dimensions that a step does not have: it is computed anew in each of their iterations.
-fn check_foreign_loops(
-    graph: &Graph,
-    step: &NodeSchedule,
-    dims: &[DimId],
-) -> Result<(), ScheduleError> {
-    let mut folding = false;
-    for spec in &step.loops {
-        if dims.contains(&spec.dim) {
-            folding |= carries(graph, step.node, spec.dim);
-            continue;
-        }
-        let is_update = || {
-            let mut updates = graph.updates().iter();
-            updates.any(|update| update.value == step.node)
-        };
-        let is_output = || {
-            let mut outputs = graph.outputs().iter();
-            outputs.any(|output| output.node == step.node)
-        };
-        let why = if folding {
-            "its running values would take the same elements again"
-        } else if is_update() {
-            "it would overwrite the state again"
-        } else if spec.annotation.is_concurrent() && is_output() {
-            "several iterations would write the result at the same time"
-        } else {
-            continue;
-        };
-        return Err(ScheduleError::ForeignLoop {
-            node: graph.node_name(step.node),
-            dim: graph.dim(spec.dim).name.clone(),
-            why,
-        });
     }
     Ok(())
 }
@@ -533,6 +496,62 @@ impl Reads {
         Ok(())
     }
 
+    /// Checks the loops over dimensions that a step does not have: it is computed anew in each of their iterations.
+    fn check_foreign_loops(&self, graph: &Graph, schedule: &Schedule) -> Result<(), ScheduleError> {
+        let mut empty = EmptyLoops::new(graph, schedule, self);
+        for step in &schedule.steps {
+            let own = loop_dims(graph, step.node);
+            let mut folding = false;
+            for spec in &step.loops {
+                if own.contains(&spec.dim) {
+                    folding |= carries(graph, step.node, spec.dim);
+                    continue;
+                }
+                if let Some(why) = self.why_not_anew(graph, step.node, spec, folding) {
+                    return Err(ScheduleError::ForeignLoop {
+                        node: graph.node_name(step.node),
+                        dim: graph.dim(spec.dim).name.clone(),
+                        why,
+                    });
+                }
+                empty.check(step.node, spec.dim)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a step cannot be computed anew in each iteration of a loop.
+    fn why_not_anew(
+        &self,
+        graph: &Graph,
+        step: NodeId,
+        spec: &LoopSpec,
+        folding: bool,
+    ) -> Option<&'static str> {
+        let state = self.writes.get(&step);
+        let mut outputs = graph.outputs().iter();
+        let is_result = state.is_some() || outputs.any(|output| output.node == step);
+        let overwrites = || {
+            let mut reads = self.of(step).iter();
+            reads.any(|access| Some(&access.node) == state)
+        };
+        let parts = graph.node(step);
+        let runs_along = |node: &NodeId| graph.node(*node).dims.contains(&spec.dim);
+        // A scatter runs through its updates on its own.
+        let scatters = matches!(parts.op, NodeOp::Scatter { .. });
+        if runs_along(&step) || scatters && parts.inputs.iter().any(runs_along) {
+            Some("it runs through all elements along it at once")
+        } else if folding {
+            Some("its running values would take the same elements again")
+        } else if overwrites() {
+            Some("it would take the state's new value for the old one")
+        } else if spec.annotation.is_concurrent() && is_result {
+            Some("several iterations would write the result at the same time")
+        } else {
+            None
+        }
+    }
+
     /// The node inside the loop at `place` because of which `step` cannot run in the same loop. `leaves` are
     /// those of the tree so far.
     pub(crate) fn blocks_sharing(
@@ -549,11 +568,13 @@ impl Reads {
             leaf.is_some_and(|leaf| tree.is_inside(*leaf, place))
         };
         let dependence = self.of(step).iter().find(|access| {
+            // What does not have the dimension is computed anew in every iteration, and all of it is there.
             let has_dim = || loop_dims(graph, access.node).contains(&dim);
-            inside(access.node)
-                && (carries(graph, access.node, dim)
-                    // What does not have the dimension is computed anew in every iteration, and all of it is there.
-                    || (has_dim() && !access.is_identity(graph, dim)))
+            let in_step = || {
+                access.is_identity(graph, dim)
+                    && (!carries(graph, access.node, dim) || scans_upwards(graph, access.node))
+            };
+            inside(access.node) && has_dim() && !in_step()
         });
         if let Some(access) = dependence {
             return Some(access.node);
@@ -576,6 +597,72 @@ impl Reads {
             (inside(*writer) && !access.is_identity(graph, dim)).then_some(*writer)
         });
         overwritten
+    }
+}
+
+/// Whether a node's element is final in the iteration that takes its input in: that of a scan from the first
+/// element on.
+fn scans_upwards(graph: &Graph, node: NodeId) -> bool {
+    matches!(graph.node(node).op, NodeOp::Scan { reverse: false, .. })
+}
+
+/// What is not computed where loops have no iterations.
+struct EmptyLoops<'a> {
+    graph: &'a Graph,
+    schedule: &'a Schedule,
+    reads: &'a Reads,
+    bounds: Option<Bounds>,
+    /// By node: the steps that read it.
+    readers: Option<FxHashMap<NodeId, Vec<&'a NodeSchedule>>>,
+}
+
+impl<'a> EmptyLoops<'a> {
+    fn new(graph: &'a Graph, schedule: &'a Schedule, reads: &'a Reads) -> EmptyLoops<'a> {
+        EmptyLoops {
+            graph,
+            schedule,
+            reads,
+            bounds: None,
+            readers: None,
+        }
+    }
+
+    /// Checks that a step in a loop over a dimension that it does not have is there for those who need it also where
+    /// the loop has no iterations: then they have none either.
+    fn check(&mut self, node: NodeId, dim: DimId) -> Result<(), ScheduleError> {
+        let graph = self.graph;
+        let size = &graph.dim(dim).size;
+        let bounds = self.bounds.get_or_insert_with(|| graph.bounds());
+        if size.range(bounds).lo.is_some_and(|lo| lo > 0) {
+            return Ok(());
+        }
+        let refused = |reader: String| {
+            Err(ScheduleError::EmptyLoop {
+                node: graph.node_name(node),
+                dim: graph.dim(dim).name.clone(),
+                reader,
+            })
+        };
+        let mut outputs = graph.outputs().iter();
+        if outputs.any(|output| output.node == node) || self.reads.writes.contains_key(&node) {
+            return refused("the caller".to_owned());
+        }
+        let (schedule, reads) = (self.schedule, self.reads);
+        let readers = self.readers.get_or_insert_with(|| {
+            let mut readers: FxHashMap<NodeId, Vec<&NodeSchedule>> = FxHashMap::default();
+            for step in &schedule.steps {
+                for access in reads.of(step.node) {
+                    readers.entry(access.node).or_default().push(step);
+                }
+            }
+            readers
+        });
+        let is_empty = |spec: &LoopSpec| graph.dim(spec.dim).size == *size;
+        let mut readers = readers.get(&node).into_iter().flatten();
+        match readers.find(|reader| !reader.loops.iter().any(is_empty)) {
+            Some(reader) => refused(format!("`{}`", graph.node_name(reader.node))),
+            None => Ok(()),
+        }
     }
 }
 

@@ -187,6 +187,12 @@ impl Lowering<'_> {
     /// The same where a loop that is open says it: one over the dimension with this step, whose rounds start at
     /// multiples of it.
     fn piece(&self, dim: DimId, index: &Expr, block: Option<TreeRef>, step: i64) -> Option<Place> {
+        // All that is held of a block that is no larger lies in its first piece.
+        if let Some(block) = block
+            && self.tree.spec(block).is_some_and(|spec| spec.step <= step)
+        {
+            return self.blocks.get(&block).copied();
+        }
         if index.as_symbol() != Some(self.graph.dim(dim).index) {
             return None;
         }

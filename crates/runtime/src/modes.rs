@@ -2,9 +2,7 @@
 
 use loopwright_backend::Program;
 use loopwright_graph::{Graph, GraphBuilder, NodeId, NodeOp};
-use loopwright_looptree::{
-    LoopSpec, NodeSchedule, Order, Schedule, Target, is_given, loop_dims,
-};
+use loopwright_looptree::{LoopSpec, NodeSchedule, Order, Schedule, Target, is_given, loop_dims};
 use std::fmt;
 use std::panic::Location;
 

@@ -10,11 +10,13 @@ use crate::verbs::dump_plan::plan_text;
 use loopwright::backend::{Program, Stages};
 use loopwright::graph::{Binding, Graph, GraphError, print};
 use loopwright::looptree::{
-    Allocation, LoopTree, Storage, TreeNode, TreeRef, allocations, print_schedule, print_tree,
+    Allocation, Estimate, LoopTree, Storage, TreeNode, TreeRef, allocations, estimate,
+    print_schedule, print_tree,
 };
 use loopwright::symbolic::Expr;
 use loopwright_config::Settings;
 use std::process::ExitCode;
+use std::time::Duration;
 
 pub(crate) fn dump(
     options: &DumpOptions,
@@ -26,6 +28,11 @@ pub(crate) fn dump(
             "`--unoptimised` is about the kernel; use it with `--stage kernel`",
         ));
     }
+    if options.explain && options.stage != Some(Stage::Tree) {
+        return Err(Failure::usage(
+            "`--explain` is about the loops; use it with `--stage tree`",
+        ));
+    }
     let opened = Opened::new(&options.program, settings)?;
     match (options.stage, &options.out) {
         (None, None) => return Err(Failure::usage("give `--stage STAGE` or `--out DIR`")),
@@ -33,7 +40,7 @@ pub(crate) fn dump(
             Folder::new(directory, &options.program)?.write_all(&opened, terminal)?;
         }
         (Some(stage), out) => {
-            let text = stage_text(stage, options.unoptimised, &opened)?;
+            let text = stage_text(options, stage, &opened)?;
             match out {
                 None => terminal.text(&text)?,
                 Some(directory) => {
@@ -48,13 +55,19 @@ pub(crate) fn dump(
 }
 
 /// One stage of a program.
-fn stage_text(stage: Stage, unoptimised: bool, opened: &Opened<'_>) -> Result<String, Failure> {
+fn stage_text(options: &DumpOptions, stage: Stage, opened: &Opened<'_>) -> Result<String, Failure> {
+    let DumpOptions {
+        unoptimised,
+        explain,
+        ..
+    } = *options;
     Ok(match stage {
         Stage::Graph => print(&opened.graph),
         Stage::Schedule => {
             let stages = opened.stages()?;
             print_schedule(&stages.graph, &stages.schedule)
         }
+        Stage::Tree if explain => explained_tree(opened, &opened.stages()?)?,
         Stage::Tree => tree_text(opened, &opened.stages()?)?,
         Stage::Kernel if unoptimised => loopwright::kernel::print(&opened.stages()?.lowered.module),
         Stage::Kernel => loopwright::kernel::print(&opened.stages()?.module),
@@ -78,23 +91,77 @@ pub(super) fn code_text(program: &Program) -> String {
 
 /// The loops, with the sizes' values where all have one.
 pub(super) fn tree_text(opened: &Opened<'_>, stages: &Stages) -> Result<String, Failure> {
-    let binding = match opened.binding() {
+    let binding = match opened.binding_of(&stages.graph) {
         Ok(binding) => Some(binding),
         // Without values the sizes are shown as they stand in the program.
         Err(GraphError::Unbound { .. }) => None,
         Err(error) => return Err(error.into()),
     };
-    annotated_tree(stages, binding.as_ref())
+    annotated_tree(stages, binding.as_ref(), None)
+}
+
+/// The same, with the reason for every loop and what the cost model expects of every step.
+fn explained_tree(opened: &Opened<'_>, stages: &Stages) -> Result<String, Failure> {
+    let binding = match opened.binding_of(&stages.graph) {
+        Ok(binding) => Some(binding),
+        Err(GraphError::Unbound { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let (graph, tree) = (&stages.graph, &stages.lowered.tree);
+    let target = opened.device.backend().target();
+    let sizes = |symbol| binding.as_ref().map(|binding| binding.value(symbol));
+    let estimate = estimate(graph, &stages.schedule, tree, &target, &sizes)?;
+    let mut text = annotated_tree(stages, binding.as_ref(), Some(&estimate))?;
+    text += &format!(
+        "# about {} by the cost model\n",
+        units::duration(Duration::from_secs_f64(estimate.seconds.max(0.0)))
+    );
+    if stages.reasons.is_empty() {
+        text += "# the schedule was given: nobody chose these loops here\n";
+    }
+    Ok(text)
+}
+
+/// Why a place of the tree is there; empty where nothing is known of it.
+fn reason(stages: &Stages, place: TreeRef, estimate: &Estimate) -> String {
+    let tree = &stages.lowered.tree;
+    match tree.node(place) {
+        TreeNode::Leaf(node) => {
+            let why = stages
+                .reasons
+                .get(node)
+                .map(|reasons| reasons.step.as_ref());
+            let cost = estimate.step(*node).map(|step| step.reason(&stages.graph));
+            let parts = why.map(str::to_owned).into_iter().chain(cost);
+            parts
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join("; ")
+        }
+        TreeNode::Loop { .. } => {
+            // All that share a loop chose it; the first that chose it for itself says why.
+            let depth = tree.ancestors(place).len();
+            let mut found = tree.leaves(place).into_iter().filter_map(|leaf| {
+                let why = stages.reasons.get(&leaf)?.loops.get(depth)?;
+                (!why.is_empty()).then(|| why.to_string())
+            });
+            found.next().unwrap_or_default()
+        }
+    }
 }
 
 /// The tree's text with a comment at every loop and leaf; still a tree that can be read back.
-fn annotated_tree(stages: &Stages, binding: Option<&Binding>) -> Result<String, Failure> {
+fn annotated_tree(
+    stages: &Stages,
+    binding: Option<&Binding>,
+    estimate: Option<&Estimate>,
+) -> Result<String, Failure> {
     let graph = &stages.graph;
     let tree = &stages.lowered.tree;
     let memory = allocations(graph, &stages.schedule, tree)?;
     let mut comments = Vec::new();
     tree.walk(&mut |place, _| {
-        comments.push(match tree.node(place) {
+        let comment = match tree.node(place) {
             TreeNode::Loop { .. } => loop_comment(graph, tree, place, binding),
             TreeNode::Leaf(node) => {
                 let dims = &graph.node(*node).dims;
@@ -107,6 +174,11 @@ fn annotated_tree(stages: &Stages, binding: Option<&Binding>) -> Result<String, 
                     .map_or_else(String::new, |kept| storage(graph, kept, binding));
                 format!("{}[{}]{kept}", graph.node(*node).dtype, dims.join(", "))
             }
+        };
+        let why = estimate.map_or_else(String::new, |estimate| reason(stages, place, estimate));
+        comments.push(match why.is_empty() {
+            true => comment,
+            false => format!("{comment}: {why}"),
         });
     });
     // One line each in the order of the walk, between the header and closing braces.

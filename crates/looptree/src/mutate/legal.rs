@@ -4,7 +4,7 @@ use super::share::Sharing;
 use super::split::{merge, rounds, split};
 use super::{Mutation, annotate, mutate, order, steps};
 use crate::access::{Access, accesses};
-use crate::schedule::{Annotation, LoopName, NodeSchedule, Schedule, carries, loop_dims};
+use crate::schedule::{Annotation, LoopName, LoopSpec, NodeSchedule, Schedule, carries, loop_dims};
 use crate::tree::LoopTree;
 use loopwright_graph::{Graph, NodeId, NodeOp};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -92,6 +92,31 @@ pub(crate) fn legal_of(graph: &Graph, schedule: &Schedule, tree: &LoopTree) -> V
         inline.contains(node) && !scalar
     });
     found.extend(stored.map(|node| Mutation::Store { node, loops: None }));
+    // Loops over dimensions that a step does not have bind it further; where they may have no iterations, its
+    // readers, too.
+    let foreign = foreign_loops(graph, schedule);
+    let bounds = graph.bounds();
+    let may_be_empty = |spec: &LoopSpec| {
+        let size = graph.dim(spec.dim).size.range(&bounds);
+        size.lo.is_none_or(|lo| lo < 1)
+    };
+    let binds_readers = foreign.iter().any(|(_, spec)| may_be_empty(spec));
+    let bound: FxHashSet<NodeId> = foreign.into_iter().map(|(node, _)| node).collect();
+    found.retain(|mutation| {
+        let is_free = !binds_readers && !bound.contains(&mutation.node());
+        is_free || mutate(graph, schedule, mutation).is_ok()
+    });
+    found
+}
+
+/// The loops over dimensions that their steps do not have.
+fn foreign_loops(graph: &Graph, schedule: &Schedule) -> Vec<(NodeId, LoopSpec)> {
+    let mut found = Vec::new();
+    for step in &schedule.steps {
+        let own = loop_dims(graph, step.node);
+        let foreign = step.loops.iter().filter(|spec| !own.contains(&spec.dim));
+        found.extend(foreign.map(|spec| (step.node, *spec)));
+    }
     found
 }
 

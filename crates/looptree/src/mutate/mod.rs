@@ -14,6 +14,7 @@ mod edits;
 mod error;
 mod legal;
 mod order;
+mod presets;
 mod repeat;
 mod rounding;
 mod share;
@@ -25,6 +26,7 @@ pub(crate) use edits::{edits_of, legal_edits};
 pub use error::MutationError;
 pub use legal::legal;
 pub(crate) use legal::legal_of;
+pub use presets::{maximise_reuse, unroll_inner};
 pub use rounding::reassociated;
 pub use share::for_sharers;
 

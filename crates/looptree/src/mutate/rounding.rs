@@ -1,13 +1,14 @@
 //! The order in which floats are folded, which decides how a sum rounds.
 
-use crate::schedule::{NodeSchedule, Schedule};
+use crate::schedule::{Edit, NodeSchedule, Schedule};
 use loopwright_graph::{DimId, Graph, NodeId, NodeOp};
 use loopwright_ops::ReduceOp;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// The reductions over floats that a schedule folds in another order than the program's. A compilation
-/// in strict mode has none.
+/// The reductions over floats that a schedule folds in another order than the program's: those whose loops do,
+/// and those that it puts in stages. A compilation in strict mode has none. `graph` is the program with the
+/// schedule's changes made.
 pub fn reassociated(graph: &Graph, schedule: &Schedule) -> Vec<NodeId> {
     let steps = schedule.steps.iter();
     let other = steps.filter(|step| {
@@ -17,7 +18,17 @@ pub fn reassociated(graph: &Graph, schedule: &Schedule) -> Vec<NodeId> {
         let program = over.iter().map(|dim| (*dim, 1));
         !fold_order(over, step).into_iter().eq(program)
     });
-    other.map(|step| step.node).collect()
+    let mut found: Vec<NodeId> = other.map(|step| step.node).collect();
+    for edit in &schedule.edits {
+        if let Edit::Stage { name, node, .. } = edit
+            && let Some(first) = graph.find(name)
+            && ordered_dims(graph, first).is_some()
+            && !found.contains(node)
+        {
+            found.push(*node);
+        }
+    }
+    found
 }
 
 /// Whether a reduction over floats that is in both schedules folds in different orders.

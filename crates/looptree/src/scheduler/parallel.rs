@@ -9,9 +9,6 @@ use crate::tree::TreeRef;
 use loopwright_graph::NodeId;
 use rustc_hash::FxHashMap;
 
-/// Cycles that it takes to start a parallel loop and to wait for its end.
-const PARALLEL_CYCLES: u32 = 15_000;
-
 /// How often the work of a loop must be what it costs to start it on several threads.
 const WORTH: f64 = 8.0;
 
@@ -74,5 +71,5 @@ fn is_worth_it(plan: &Plan, target: &Target, root: TreeRef, inside: &[NodeId]) -
             elements * f64::from(1 + node_flops(graph, *node)) / lanes
         })
         .sum();
-    cycles >= WORTH * f64::from(PARALLEL_CYCLES)
+    cycles >= WORTH * f64::from(target.parallel_cycles)
 }

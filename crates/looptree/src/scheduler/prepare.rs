@@ -1,6 +1,6 @@
 //! What is changed of the program before anything else: padding, and reductions in stages.
 
-use super::steps::Steps;
+use super::steps::{Steps, in_order};
 use super::{Order, Work, typical};
 use crate::access::{Access, Stride, accesses};
 use crate::error::ScheduleError;
@@ -44,7 +44,7 @@ impl Work<'_> {
     /// cost more than an array with the values outside in it.
     fn pad_windows(&mut self) -> Result<(), ScheduleError> {
         let graph = self.graph();
-        let feeds = feeds_reduction(graph);
+        let feeds = feeds_reduction(graph, &in_order(graph));
         let windows: Vec<NodeId> = graph
             .node_ids()
             .filter(|node| feeds[node.0 as usize] && is_window(graph, *node))
@@ -130,7 +130,7 @@ impl Work<'_> {
             _ => return None,
         };
         let lanes = self.lanes(dtype);
-        if lanes < 2 || !self.is_plain(node, dtype, steps) {
+        if lanes < 2 {
             return None;
         }
         let known = |dim: DimId| graph.dim(dim).size.as_const();
@@ -142,7 +142,8 @@ impl Work<'_> {
         let smooth = |(read, stride): (&Access, Stride)| {
             stride == Stride::Zero || (stride == Stride::One && !read.guarded)
         };
-        let own = parts.dims.last().copied().filter(|dim| fits(*dim));
+        let own = parts.dims.last().copied();
+        let own = own.filter(|dim| fits(*dim) && self.is_plain(node, dtype, *dim, steps));
         if let Some(dim) = own.filter(|dim| strides(*dim).all(smooth)) {
             return Some(Lanes::Along(dim));
         }
@@ -172,7 +173,8 @@ impl Work<'_> {
         let last = *over.last()?;
         let mut moving = strides(last);
         let contiguous = moving.clone().any(|(_, stride)| stride == Stride::One);
-        (contiguous && moving.all(smooth)).then_some(Lanes::Folded(last))
+        (contiguous && moving.all(smooth) && self.is_plain(node, dtype, last, steps))
+            .then_some(Lanes::Folded(last))
     }
 
     /// Whether an operand is read again along a dimension of a reduction that is neither the vectors' nor folded.
@@ -185,20 +187,25 @@ impl Work<'_> {
         })
     }
 
-    /// Whether everything computed at a step has one dtype and ops that vector units have.
-    fn is_plain(&self, node: NodeId, dtype: DType, steps: &Steps) -> bool {
+    /// Whether everything that a step computes anew along a dimension has one dtype and ops that vector units have.
+    fn is_plain(&self, node: NodeId, dtype: DType, vector: DimId, steps: &Steps) -> bool {
         let graph = self.graph();
         if !matches!(dtype, DType::F32 | DType::F64 | DType::I32 | DType::I64) {
             return false;
         }
         let mut seen = FxHashSet::default();
-        let mut open = vec![node];
-        while let Some(at) = open.pop() {
+        let mut open = vec![(node, false)];
+        while let Some((at, viewed)) = open.pop() {
             let parts = graph.node(at);
             if parts.dtype != dtype {
                 return false;
             }
             if at != node && (is_given(graph, at) || steps.contains(at)) {
+                continue;
+            }
+            // The same for all lanes: computed once. Below a view, dimensions have other names.
+            let moves = parts.dims.contains(&vector) || (viewed && !parts.dims.is_empty());
+            if at != node && !moves {
                 continue;
             }
             let plain = match &parts.op {
@@ -209,7 +216,9 @@ impl Work<'_> {
             if !plain {
                 return false;
             }
-            open.extend(parts.inputs.iter().filter(|input| seen.insert(**input)));
+            let viewed = viewed || matches!(parts.op, NodeOp::View(_));
+            let inputs = parts.inputs.iter().map(|input| (*input, viewed));
+            open.extend(inputs.filter(|input| seen.insert(*input)));
         }
         true
     }
@@ -219,16 +228,18 @@ impl Work<'_> {
 fn has_vector_form(op: Op, dtype: DType) -> bool {
     match op {
         Op::Copy | Op::Neg | Op::Add | Op::Sub | Op::Mul | Op::Min | Op::Max => true,
-        Op::Div | Op::Sqrt | Op::Abs | Op::Recip | Op::MulAdd => dtype.is_float(),
-        Op::Exp | Op::Exp2 | Op::Log | Op::Log2 | Op::Tanh | Op::Erf => dtype == DType::F32,
+        Op::Div | Op::Sqrt | Op::Rsqrt | Op::Abs | Op::Recip => dtype.is_float(),
+        Op::Exp | Op::Exp2 | Op::Expm1 | Op::Log | Op::Log2 | Op::Log1p | Op::Tanh | Op::Erf => {
+            dtype == DType::F32
+        }
         _ => false,
     }
 }
 
 /// By node: whether a reduction reads it, itself or through what is computed where it is read.
-fn feeds_reduction(graph: &Graph) -> Vec<bool> {
-    let mut feeds = vec![false; graph.node_ids().count()];
-    for node in graph.node_ids().rev() {
+pub(super) fn feeds_reduction(graph: &Graph, order: &[NodeId]) -> Vec<bool> {
+    let mut feeds = vec![false; order.len()];
+    for node in order.iter().rev().copied() {
         let parts = graph.node(node);
         let folds = matches!(parts.op, NodeOp::Reduce { .. });
         if folds || (feeds[node.0 as usize] && can_inline(graph, node)) {

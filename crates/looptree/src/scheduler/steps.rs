@@ -1,6 +1,7 @@
 //! Which nodes get code of their own, and in which order they run.
 
-use super::Work;
+use super::prepare::feeds_reduction;
+use super::{Work, typical};
 use crate::access::accesses;
 use crate::error::ScheduleError;
 use crate::schedule::{can_inline, is_given, loop_dims};
@@ -9,6 +10,9 @@ use rustc_hash::FxHashSet;
 
 /// Work, in flops, from which on a node is not computed twice.
 const RECOMPUTE_LIMIT: u32 = 4;
+
+/// How often a contraction must need an element of an operand for the operand to be computed before it.
+const CONTRACTION_REPEATS: i64 = 8;
 
 /// Nodes that one expression may be deep: compilers, ours among them, take expressions apart recursively.
 const DEPTH_LIMIT: u32 = 48;
@@ -20,6 +24,7 @@ enum Role {
     Result,
     Whole,
     Repeated,
+    Operand,
     Deep,
     Old,
 }
@@ -46,6 +51,7 @@ impl Steps {
             Some(Role::Result) => "a result of the program",
             Some(Role::Whole) => "an element of it takes many others",
             Some(Role::Repeated) => "it is read more than once and costs more than reading it",
+            Some(Role::Operand) => "a contraction reads each of its elements many times",
             Some(Role::Deep) => "the expression would be too deep",
             Some(Role::Old) => "it is computed before a state that it reads is overwritten",
         }
@@ -104,6 +110,7 @@ pub(super) fn in_order(graph: &Graph) -> Vec<NodeId> {
 
 fn roles(graph: &Graph, order: &[NodeId], padded: &FxHashSet<NodeId>) -> Vec<Role> {
     let consumers = graph.consumers();
+    let feeds = feeds_reduction(graph, order);
     let mut roles = vec![Role::Inline; order.len()];
     // Work to compute one element where it is read, and how deep that is, for nodes that are not steps.
     let mut cost = vec![0u32; order.len()];
@@ -145,8 +152,15 @@ fn roles(graph: &Graph, order: &[NodeId], padded: &FxHashSet<NodeId>) -> Vec<Rol
             .flat_map(|reader| &graph.node(*reader).inputs);
         let reads = inputs.filter(|input| *input == node).count();
         let repeats = || readers.iter().any(|reader| repeats(graph, *node, *reader));
+        // A contraction would compute it in its innermost loop, as often as it has elements along other dimensions.
+        let in_contraction = || {
+            let mut readers = readers.iter().filter(|reader| feeds[reader.0 as usize]);
+            readers.any(|reader| repetitions(graph, *node, *reader) >= CONTRACTION_REPEATS)
+        };
         if cost[at] >= RECOMPUTE_LIMIT && (reads > 1 || repeats()) {
             roles[at] = Role::Repeated;
+        } else if cost[at] > 0 && !parts.dims.is_empty() && in_contraction() {
+            roles[at] = Role::Operand;
         } else if depth[at] > DEPTH_LIMIT {
             roles[at] = Role::Deep;
         }
@@ -165,6 +179,23 @@ fn repeats(graph: &Graph, node: NodeId, reader: NodeId) -> bool {
             .iter()
             .any(|dim| !dims.contains(dim) && graph.dim(*dim).size.as_const() != Some(1)),
     }
+}
+
+/// How often one element of `node` is needed for all that a reader computes of one index along their common dimensions.
+fn repetitions(graph: &Graph, node: NodeId, reader: NodeId) -> i64 {
+    let dims = &graph.node(node).dims;
+    if !matches!(
+        graph.node(reader).op,
+        NodeOp::Map(_) | NodeOp::Reduce { .. }
+    ) {
+        return 1;
+    }
+    let missing = loop_dims(graph, reader)
+        .into_iter()
+        .filter(|dim| !dims.contains(dim));
+    missing.fold(1i64, |product, dim| {
+        product.saturating_mul(typical(graph, &graph.dim(dim).size))
+    })
 }
 
 /// Gives new values of states memory of their own where writing them in place would overwrite an

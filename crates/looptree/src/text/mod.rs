@@ -17,11 +17,25 @@ use std::sync::Arc;
 /// The word before a delegate's name.
 const DELEGATE: &str = "delegate";
 
+/// A node's name, in quotes where it is not a word or begins something else in a tree.
+fn node_text(graph: &Graph, node: NodeId) -> String {
+    match graph.node(node).name.as_str() {
+        "" => graph.node_name(node),
+        "for" => "\"for\"".to_owned(),
+        name => word_text(name),
+    }
+}
+
+/// A dimension's name.
+fn dim_text(graph: &Graph, dim: DimId) -> String {
+    word_text(&graph.dim(dim).name)
+}
+
 /// A loop as it is named: `i/8`.
 fn name_text(graph: &Graph, name: LoopName) -> String {
-    let dim = &graph.dim(name.dim).name;
+    let dim = dim_text(graph, name.dim);
     match name.step {
-        1 => dim.clone(),
+        1 => dim,
         step => format!("{dim}/{step}"),
     }
 }
@@ -44,11 +58,11 @@ fn annotation_names() -> String {
 
 /// `delegate=` and the name.
 fn delegate_text(name: &str) -> String {
-    format!("{DELEGATE}={}", backend_text(name))
+    format!("{DELEGATE}={}", word_text(name))
 }
 
-/// A backend's name: as it is where the lexer reads it as one word, else in quotes.
-fn backend_text(name: &str) -> String {
+/// A name: as it is where the lexer reads it as one word, else in quotes.
+fn word_text(name: &str) -> String {
     let tokens = lex(&Source::new(DELEGATE, name)).unwrap_or_default();
     let is_word = matches!(tokens.first(), Some((Token::Name(word), _)) if word == name);
     if is_word {
@@ -115,7 +129,7 @@ fn parse_backend(cursor: &mut Cursor) -> Result<String, Diagnostic> {
 fn parse_node(cursor: &mut Cursor, graph: &Graph) -> Result<NodeId, Diagnostic> {
     let span = cursor.span();
     let found = match cursor.peek().clone() {
-        Token::Name(name) => graph.find(&name).ok_or_else(|| {
+        Token::Name(name) | Token::Text(name) => graph.find(&name).ok_or_else(|| {
             Diagnostic::new(span, format!("the program has no node `{name}`"))
                 .help("nodes without a name are written `%3`; `dump --stage graph` shows them")
         })?,
@@ -149,7 +163,12 @@ fn parse_reader(cursor: &mut Cursor, graph: &Graph) -> Result<NodeId, Diagnostic
 }
 
 fn parse_dim(cursor: &mut Cursor, graph: &Graph) -> Result<DimId, Diagnostic> {
-    let (name, span) = cursor.expect_name("a dimension's name")?;
+    let span = cursor.span();
+    let name = match cursor.peek().clone() {
+        Token::Name(name) | Token::Text(name) => name,
+        _ => return Err(cursor.expected("a dimension's name")),
+    };
+    cursor.advance();
     graph
         .find_dim(&name)
         .ok_or_else(|| Diagnostic::new(span, format!("the program has no dimension `{name}`")))

@@ -9,8 +9,8 @@
 //! ```
 
 use super::{
-    backend_text, name_text, parse_backend, parse_dim, parse_keep, parse_layout, parse_name,
-    parse_reader, parse_spec, spec_text,
+    dim_text, name_text, node_text, parse_backend, parse_dim, parse_keep, parse_layout, parse_name,
+    parse_reader, parse_spec, spec_text, word_text,
 };
 use crate::mutate::Mutation;
 use crate::schedule::LoopName;
@@ -24,7 +24,7 @@ const HELP: &str = "a change is one of split, merge, swap, reorder, fuse, unfuse
 /// The text of a mutation.
 pub fn print_mutation(graph: &Graph, mutation: &Mutation) -> String {
     let name = |name: &LoopName| name_text(graph, *name);
-    let node = graph.node_name(mutation.node());
+    let node = node_text(graph, mutation.node());
     match mutation {
         Mutation::Split {
             name: split,
@@ -42,10 +42,10 @@ pub fn print_mutation(graph: &Graph, mutation: &Mutation) -> String {
         Mutation::Fuse { .. } => format!("fuse {node}"),
         Mutation::Unfuse { .. } => format!("unfuse {node}"),
         Mutation::MoveBefore { other, .. } => {
-            format!("move {node} before {}", graph.node_name(*other))
+            format!("move {node} before {}", node_text(graph, *other))
         }
         Mutation::MoveAfter { other, .. } => {
-            format!("move {node} after {}", graph.node_name(*other))
+            format!("move {node} after {}", node_text(graph, *other))
         }
         Mutation::Inline { .. } => format!("inline {node}"),
         Mutation::Store { loops: None, .. } => format!("store {node}"),
@@ -70,7 +70,7 @@ pub fn print_mutation(graph: &Graph, mutation: &Mutation) -> String {
             ..
         } => format!(
             "compute {node} at {} {}",
-            graph.node_name(*reader),
+            node_text(graph, *reader),
             name(inside)
         ),
         Mutation::Layout { layout: None, .. } => format!("layout {node}"),
@@ -82,11 +82,11 @@ pub fn print_mutation(graph: &Graph, mutation: &Mutation) -> String {
             format!("layout {node} [{}]", axes.join(", "))
         }
         Mutation::Copy { of, name, .. } => {
-            format!("copy {} for {node} as {name}", graph.node_name(*of))
+            format!("copy {} for {node} as {name}", node_text(graph, *of))
         }
         Mutation::Uncopy { .. } => format!("uncopy {node}"),
         Mutation::Pad { view, name, .. } => {
-            format!("pad {} for {node} as {name}", graph.node_name(*view))
+            format!("pad {} for {node} as {name}", node_text(graph, *view))
         }
         Mutation::Stage {
             dim,
@@ -95,10 +95,10 @@ pub fn print_mutation(graph: &Graph, mutation: &Mutation) -> String {
             name,
             ..
         } => {
-            let dim = &graph.dim(*dim).name;
+            let dim = dim_text(graph, *dim);
             format!("stage {node} {dim} {} {count} as {name}", keep.name())
         }
-        Mutation::Delegate { backend, .. } => format!("delegate {node} {}", backend_text(backend)),
+        Mutation::Delegate { backend, .. } => format!("delegate {node} {}", word_text(backend)),
         Mutation::Undelegate { .. } => format!("undelegate {node}"),
     }
 }

@@ -9,8 +9,8 @@
 //! ```
 
 use super::{
-    delegate_text, name_text, parse_delegate, parse_dim, parse_keep, parse_layout, parse_node,
-    parse_reader, parse_spec, spec_text,
+    delegate_text, dim_text, name_text, node_text, parse_delegate, parse_dim, parse_keep,
+    parse_layout, parse_node, parse_reader, parse_spec, spec_text,
 };
 use crate::schedule::{Edit, NodeSchedule, Schedule};
 use loopwright_graph::{Graph, GraphEditor};
@@ -37,11 +37,11 @@ pub fn print_schedule(graph: &Graph, schedule: &Schedule) -> String {
 fn edit_text(graph: &Graph, edit: &Edit) -> String {
     match edit {
         Edit::Copy { name, of, readers } => {
-            let readers: Vec<String> = readers.iter().map(|node| graph.node_name(*node)).collect();
-            let of = graph.node_name(*of);
+            let readers: Vec<String> = readers.iter().map(|node| node_text(graph, *node)).collect();
+            let of = node_text(graph, *of);
             format!("copy {name} = {of} for {}", readers.join(", "))
         }
-        Edit::Pad { name, view } => format!("pad {name} = {}", graph.node_name(*view)),
+        Edit::Pad { name, view } => format!("pad {name} = {}", node_text(graph, *view)),
         Edit::Stage {
             name,
             node,
@@ -49,14 +49,14 @@ fn edit_text(graph: &Graph, edit: &Edit) -> String {
             count,
             keep,
         } => {
-            let (node, dim) = (graph.node_name(*node), &graph.dim(*dim).name);
+            let (node, dim) = (node_text(graph, *node), dim_text(graph, *dim));
             format!("stage {name} = {node} over {dim} {} {count}", keep.name())
         }
     }
 }
 
 fn step_text(graph: &Graph, step: &NodeSchedule) -> String {
-    let mut text = graph.node_name(step.node);
+    let mut text = node_text(graph, step.node);
     text += ":";
     let delegate = step.delegate.as_deref().map(delegate_text);
     let share = step.share.map(|share| format!("share={share}"));

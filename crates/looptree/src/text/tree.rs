@@ -12,7 +12,9 @@
 //! }
 //! ```
 
-use super::{at_delegate, delegate_text, parse_delegate, parse_node, parse_spec, spec_text};
+use super::{
+    at_delegate, delegate_text, node_text, parse_delegate, parse_node, parse_spec, spec_text,
+};
 use crate::tree::{LoopTree, TreeNode, TreeRef};
 use loopwright_graph::Graph;
 use loopwright_text::{Cursor, Diagnostic, Source, Token};
@@ -40,7 +42,7 @@ fn print(graph: &Graph, tree: &LoopTree, place: TreeRef, depth: usize, text: &mu
     };
     match tree.node(place) {
         TreeNode::Leaf(node) => {
-            let _ = writeln!(text, "{indent}{}{delegate}", graph.node_name(*node));
+            let _ = writeln!(text, "{indent}{}{delegate}", node_text(graph, *node));
         }
         TreeNode::Loop { spec, children } => {
             let _ = writeln!(text, "{indent}for {}{delegate} {{", spec_text(graph, spec));
