@@ -8,7 +8,7 @@ use crate::registry::{Backend, backends};
 use crate::stages::{KERNEL, Scheduled, Stages};
 use loopwright_graph::Graph;
 use loopwright_kernel::passes::Pipeline;
-use loopwright_looptree::{Order, Schedule, print_schedule};
+use loopwright_looptree::{Order, Plan, Schedule, print_schedule};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +24,8 @@ pub struct Compiler {
     /// Finds the backends that parts of programs are handed to.
     delegates: Arc<Delegates>,
     programs: Mutex<FxHashMap<blake3::Hash, Arc<Program>>>,
+    /// By program: the schedule that it gets where none is given.
+    schedules: Mutex<FxHashMap<blake3::Hash, Arc<Schedule>>>,
     compiled: AtomicU64,
 }
 
@@ -52,6 +54,7 @@ impl Compiler {
             fallback: None,
             delegates: Arc::new(|name| backends().into_iter().find(|known| known.name() == name)),
             programs: Mutex::default(),
+            schedules: Mutex::default(),
             compiled: AtomicU64::new(0),
         }
     }
@@ -125,6 +128,40 @@ impl Compiler {
         blake3::hash(text.as_bytes())
     }
 
+    /// Sets the schedule of a program: later compilations of the same program for which none is given take it. `None`
+    /// leaves it to the scheduler again. What is compiled already stays as it is.
+    ///
+    /// # Errors
+    /// A schedule that is not one of the program.
+    pub fn set_schedule(
+        &self,
+        graph: &Graph,
+        schedule: Option<Schedule>,
+    ) -> Result<(), ProgramError> {
+        let key = fingerprint(graph);
+        let mut schedules = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
+        match schedule {
+            Some(schedule) => {
+                Plan::new(graph.clone().with_stores(), schedule.clone())?;
+                schedules.insert(key, Arc::new(schedule));
+            }
+            None => {
+                schedules.remove(&key);
+            }
+        }
+        Ok(())
+    }
+
+    /// The schedule that was set for a program.
+    fn schedule_set(&self, graph: &Graph) -> Option<Arc<Schedule>> {
+        let schedules = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody pays for the fingerprint who sets none.
+        if schedules.is_empty() {
+            return None;
+        }
+        schedules.get(&fingerprint(graph)).cloned()
+    }
+
     /// The compiled program; compiled only if the same one has not been before.
     pub fn compile(
         &self,
@@ -162,7 +199,12 @@ impl Compiler {
         let mut programs: FxHashMap<blake3::Hash, Arc<Program>> = FxHashMap::default();
         let mut fresh: Vec<(blake3::Hash, Stages)> = Vec::new();
         for entry in entries {
-            let scheduled = Scheduled::new(entry.graph, entry.schedule, &target, order)?;
+            let set = match entry.schedule {
+                Some(_) => None,
+                None => self.schedule_set(entry.graph),
+            };
+            let schedule = entry.schedule.or(set.as_deref());
+            let scheduled = Scheduled::new(entry.graph, schedule, &target, order)?;
             let key = self.key(entry.name, &scheduled);
             match self.lock().get(&key) {
                 Some(program) => {
@@ -311,4 +353,9 @@ impl Compiler {
     fn lock(&self) -> std::sync::MutexGuard<'_, FxHashMap<blake3::Hash, Arc<Program>>> {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What tells a program from others.
+fn fingerprint(graph: &Graph) -> blake3::Hash {
+    blake3::hash(graph.to_string().as_bytes())
 }

@@ -224,6 +224,7 @@ pub(crate) fn compile_delegated(
                 module: &stages.parts[*part].module,
                 params: &stages.parts[*part].params,
                 graph: &stages.graph,
+                written: stages.written.as_ref().unwrap_or(&stages.graph),
                 schedule: &stages.schedule,
                 tree: &stages.lowered.tree,
             })
@@ -297,6 +298,8 @@ pub(crate) fn refused_roots(
             module: &module,
             params: &part.params,
             graph,
+            // Whether something is refused does not depend on it.
+            written: graph,
             schedule,
             tree,
         };

@@ -58,6 +58,7 @@ pub struct LoopProgram {
 struct Parts {
     name: String,
     graph: Graph,
+    written: Graph,
     schedule: Schedule,
     tree: LoopTree,
     allocations: FxHashMap<NodeId, Allocation>,
@@ -71,6 +72,7 @@ impl LoopProgram {
             parts: Arc::new(Parts {
                 name: unit.kernel.to_owned(),
                 graph: unit.graph.clone(),
+                written: unit.written.clone(),
                 schedule: unit.schedule.clone(),
                 tree: unit.tree.clone(),
                 allocations,
@@ -83,9 +85,15 @@ impl LoopProgram {
         &self.parts.name
     }
 
-    /// The program; every result is a node of its own ([`Graph::with_stores`]).
+    /// The program; every result is a node of its own ([`Graph::with_stores`]), and the changes that the schedule makes
+    /// to it are made. Nodes that are new come last, behind their readers.
     pub fn graph(&self) -> &Graph {
         &self.parts.graph
+    }
+
+    /// The same without those changes: what the text of the schedule is for.
+    pub fn written(&self) -> &Graph {
+        &self.parts.written
     }
 
     /// The steps with their loops.

@@ -55,6 +55,7 @@ impl Stages {
             module: &self.module,
             params: &self.params,
             graph: &self.graph,
+            written: self.written.as_ref().unwrap_or(&self.graph),
             schedule: &self.schedule,
             tree: &self.lowered.tree,
         }

@@ -15,8 +15,10 @@ pub struct CompileUnit<'a> {
     pub module: &'a Module,
     /// What the kernel's parameters are.
     pub params: &'a [KernelParam],
-    /// The graph, every result a node of its own.
+    /// The graph, every result a node of its own, with the changes that the schedule makes.
     pub graph: &'a Graph,
+    /// The same without those changes: what the schedule's text is for.
+    pub written: &'a Graph,
     /// How it runs.
     pub schedule: &'a Schedule,
     /// The loops that follow.

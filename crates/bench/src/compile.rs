@@ -5,6 +5,7 @@ use crate::field::Field;
 use crate::race::Limits;
 use crate::report::{Report, Row};
 use crate::sample::{median, seconds};
+use crate::schedule::schedule_rows;
 use crate::work::{Work, ours, parsed};
 use crate::{BenchError, Options};
 use loopwright::backend::{Stages, Target};
@@ -62,6 +63,7 @@ pub fn compile_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, Be
             rows.push(compile_row(name, &text, goal, options.samples)?);
         }
     }
+    rows.extend(schedule_rows(&TARGET, options.samples, &wanted, say)?);
     let field = Field::new(options, say)?;
     // A sample is one run, right after the other sides' runs.
     let limits = Limits {

@@ -25,6 +25,7 @@ mod race;
 mod report;
 mod runtime;
 mod sample;
+mod schedule;
 mod side;
 mod work;
 

@@ -81,6 +81,13 @@ pub(crate) enum Verb {
     Run(RunOptions),
     /// Shows a program at any stage of compilation, or its memory plan
     Dump(DumpOptions),
+    /// Shows the loops of a program in the terminal, to change and measure them
+    Edit(EditOptions),
+    /// Searches for a faster schedule in a given time, and keeps it in a file
+    Tune(TuneOptions),
+    /// What measures candidates for `tune`
+    #[command(hide = true)]
+    TuneWorker(TuneWorkerOptions),
     /// Runs the conformance suite, then random programs against the interpreter
     Check(CheckOptions),
     /// What is missing on this machine and what it would give
@@ -125,17 +132,27 @@ impl Verb {
                     .chain(switch(Key::LogStores, options.log_stores));
                 (&options.program.settings, short.collect())
             }
-            Verb::Dump(DumpOptions { program, .. }) => {
+            Verb::Dump(DumpOptions { program, .. }) | Verb::Edit(EditOptions { program }) => {
                 (&program.settings, of_program(program).collect())
             }
+            Verb::Tune(options) => {
+                let threads = options
+                    .threads
+                    .map(|count| (Key::Threads.name(), count.to_string()));
+                let short = of_program(&options.program).chain(threads);
+                (&options.program.settings, short.collect())
+            }
+            Verb::TuneWorker(options) => (&options.settings, Vec::new()),
             Verb::Check(options) => (
                 &options.settings,
                 device(&options.device).into_iter().collect(),
             ),
-            Verb::Bench(options) => (
-                &options.settings,
-                device(&options.device).into_iter().collect(),
-            ),
+            Verb::Bench(options) => {
+                let threads = options.threads();
+                let threads = threads.map(|threads| (Key::Threads.name(), threads));
+                let short = device(&options.device).into_iter().chain(threads);
+                (&options.settings, short.collect())
+            }
             Verb::Cache(options) => match &options.action {
                 CacheAction::List(options) | CacheAction::Clear(options) => {
                     (&options.settings, Vec::new())
@@ -239,6 +256,45 @@ pub(crate) struct DumpOptions {
     /// With `--stage kernel`: the kernel before any pass
     #[arg(long)]
     pub(crate) unoptimised: bool,
+    /// With `--stage tree`: why each loop is there, and what the cost model expects
+    #[arg(long)]
+    pub(crate) explain: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EditOptions {
+    #[command(flatten)]
+    pub(crate) program: ProgramOptions,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TuneOptions {
+    #[command(flatten)]
+    pub(crate) program: ProgramOptions,
+    /// The time for everything
+    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = parse_seconds)]
+    pub(crate) seconds: f64,
+    /// Where the best schedule is written; else the program's name with `.sched`, in the current directory
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Goes on where an earlier search ended, with what stands in FILE.log
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// The seed of the search and of the inputs
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How many threads a parallel loop may use
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    threads: Option<u32>,
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TuneWorkerOptions {
+    #[command(flatten)]
+    settings: SettingOptions,
 }
 
 #[derive(Args, Debug)]
@@ -274,6 +330,8 @@ pub(crate) struct CheckOptions {
 pub(crate) enum Suite {
     /// How fast programs compile, and how fast the default schedule's code runs
     Compile,
+    /// How fast the default schedule's code runs on one thread; peers are `tinygrad` and `loop_tool`
+    Cpu,
     /// What it costs to hand work to threads; peers are `crossbeam` and `rayon`, both unless one is named
     Runtime,
 }
@@ -295,11 +353,23 @@ pub(crate) struct BenchOptions {
     /// How many times each side is measured; the median counts
     #[arg(long, value_name = "N", default_value_t = 41, value_parser = clap::value_parser!(u32).range(3..))]
     pub(crate) samples: u32,
+    /// How many threads each side may use; 1 for the suite `cpu` unless this says otherwise
+    #[arg(long, value_name = "N")]
+    threads: Option<String>,
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     settings: SettingOptions,
+}
+
+impl BenchOptions {
+    /// How many threads are asked for, as the setting takes it.
+    fn threads(&self) -> Option<String> {
+        // Work is compared on one thread, whatever the environment or the file says for other runs.
+        let default = (self.suite == Suite::Cpu).then(|| "1".to_owned());
+        self.threads.clone().or(default)
+    }
 }
 
 #[derive(Args, Debug)]
@@ -326,6 +396,14 @@ fn parse_size(text: &str) -> Result<(String, i64), String> {
         _ => format!("`{value}` is not a whole number"),
     })?;
     Ok((name, value))
+}
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(seconds) if (1.0..=1e6).contains(&seconds) => Ok(seconds),
+        Ok(_) => Err("a search takes from 1 to 1000000 seconds".to_owned()),
+        Err(_) => Err(format!("`{text}` is not a number of seconds")),
+    }
 }
 
 fn parse_group(text: &str) -> Result<Group, String> {

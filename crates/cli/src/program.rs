@@ -4,15 +4,16 @@ use crate::arguments::ProgramOptions;
 use crate::device::{Chosen, choose};
 use crate::failure::Failure;
 use crate::files::read_text;
-use loopwright::backend::{Program, ProgramError, Stages};
+use loopwright::backend::{Backend, Hardware, Program, ProgramError, Stages};
 use loopwright::graph::{Binding, Graph, GraphBuilder, GraphError, parse};
 use loopwright::kernel::passes::Pipeline;
-use loopwright::looptree::{Schedule, parse_schedule};
+use loopwright::looptree::{Schedule, replay};
 use loopwright::lower::LowerError;
 use loopwright::runtime::{Code, CodeOptions, Plan, RuntimeError};
 use loopwright::text::Source;
 use loopwright_config::Settings;
 use std::cell::OnceCell;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A program that was read, and everything that was said about how it runs.
@@ -28,7 +29,8 @@ pub(crate) struct Opened<'o> {
 }
 
 impl<'o> Opened<'o> {
-    /// Reads program and schedule and chooses the device.
+    /// Reads program and schedule and chooses the device. What of the schedule does not fit the program or the device is
+    /// said.
     pub(crate) fn new(
         options: &'o ProgramOptions,
         settings: &'o Settings,
@@ -39,15 +41,18 @@ impl<'o> Opened<'o> {
         );
         let graph = parse(&source).map_err(|error| Failure::at(&error, &source))?;
         let graph = graph.with_stores();
-        let schedule = match &options.schedule {
+        let replayed = match &options.schedule {
             None => None,
-            Some(path) => {
-                let source = Source::new(path.display().to_string(), read_text(path)?);
-                let schedule = parse_schedule(&source, &graph);
-                Some(schedule.map_err(|error| Failure::at(&error, &source))?)
-            }
+            Some(path) => Some(replayed(path, &graph)?),
         };
         let device = choose(settings)?;
+        let schedule = replayed.map(|(schedule, made_for, mut notes)| {
+            notes.extend(made_for.and_then(|made_for| elsewhere(&made_for, device.backend())));
+            for note in notes {
+                eprintln!("note: {note}");
+            }
+            schedule
+        });
         Ok(Opened {
             options,
             settings,
@@ -163,6 +168,51 @@ impl<'o> Opened<'o> {
             _ => error.into(),
         }
     }
+}
+
+/// The schedule of a file, the device that it was made for, and what is to be said about how it fits.
+fn replayed(
+    path: &Path,
+    graph: &Graph,
+) -> Result<(Schedule, Option<String>, Vec<String>), Failure> {
+    let source = Source::new(path.display().to_string(), read_text(path)?);
+    let replayed = replay(&source, graph).map_err(|error| Failure::at(&error, &source))?;
+    let notes = replayed.left_out.iter().map(|said| {
+        let place = said.labels.first().map_or(0, |label| label.span.start);
+        let (line, _) = source.position(place);
+        format!("{}:{line}: {}", source.name(), said.message)
+    });
+    let notes = notes.collect();
+    Ok((replayed.file.schedule, replayed.file.device, notes))
+}
+
+/// What is to be said about a schedule that was made for another device.
+fn elsewhere(made_for: &str, backend: &Backend) -> Option<String> {
+    let processor = match backend.hardware() {
+        Hardware::Cpu => processor(),
+        _ => None,
+    };
+    let own = match &processor {
+        Some(processor) => format!("{} on {processor}", backend.name()),
+        None => backend.name().to_owned(),
+    };
+    // More may follow behind a comma.
+    let is = |device: &str| {
+        let rest = made_for.strip_prefix(device);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(','))
+    };
+    // What does not say or cannot tell which processor it is stands for any.
+    let any = || processor.is_none() && made_for.starts_with(&format!("{own} on "));
+    let same = is(&own) || is(backend.name()) || any();
+    (!same).then(|| format!("the schedule was made for {made_for}, and this is {own}"))
+}
+
+/// The processor's name, where the system tells it.
+fn processor() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let mut lines = text.lines();
+    let (_, name) = lines.find_map(|line| line.strip_prefix("model name")?.split_once(':'))?;
+    Some(name.trim().to_owned())
 }
 
 /// A cap for pools that can hold every array there can be.

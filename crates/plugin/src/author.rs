@@ -409,9 +409,13 @@ fn compile_loops(
     options: &CompileOptions,
 ) -> Result<Compiled, Failed> {
     let source = Source::new("program", text);
-    let graph = loopwright_graph::parse(&source).map_err(|error| unreadable(&source, &error))?;
+    let written = loopwright_graph::parse(&source).map_err(|error| unreadable(&source, &error))?;
     let source = Source::new("schedule", schedule);
-    let schedule = parse_schedule(&source, &graph).map_err(|error| unreadable(&source, &error))?;
+    let schedule = parse_schedule(&source, &written).map_err(|error| unreadable(&source, &error))?;
+    let graph = schedule
+        .edited(&written)
+        .map_err(|error| Failed::because(format!("the host's schedule: {error}")))?
+        .into_owned();
     // Loop backends do not look at the kernel, but which arguments there are follows from it.
     let lowered = lower(&graph, &schedule, name)
         .map_err(|error| Failed::because(format!("the host's program: {error}")))?;
@@ -420,6 +424,7 @@ fn compile_loops(
         module: &lowered.module,
         params: &lowered.params,
         graph: &graph,
+        written: &written,
         schedule: &schedule,
         tree: &lowered.tree,
     };

@@ -18,7 +18,7 @@ impl LoopBackend for PluginBackend {
         options: &CompileOptions,
     ) -> Result<Box<dyn LoopCode>, BackendError> {
         let graph = program.graph();
-        let text = graph.to_string();
+        let text = program.written().to_string();
         let schedule = print_schedule(graph, program.schedule());
         let code = self.0.compile(
             &Job {

@@ -117,6 +117,7 @@ fn compiled(
         module,
         params: &[],
         graph: &graph,
+        written: &graph,
         schedule: &loopwright_looptree::Schedule::default(),
         tree: &loopwright_looptree::LoopTree::default(),
     };

@@ -4,7 +4,7 @@ use crate::arguments::{BenchOptions, Suite};
 use crate::device;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
-use loopwright_bench::{BenchError, Options, compile_suite, runtime_suite};
+use loopwright_bench::{BenchError, Options, compile_suite, cpu_suite, runtime_suite};
 use loopwright_config::Settings;
 use std::process::ExitCode;
 
@@ -25,16 +25,18 @@ pub(crate) fn bench(
         against: options.against.clone(),
         only: options.only.clone(),
         samples: options.samples as usize,
+        threads: settings.threads(),
         environments: cache.join("bench"),
     };
     // Progress goes to stderr, so that the table or the JSON stands alone on stdout.
     let say = |what: &str| eprintln!("measuring: {what}");
     let report = match options.suite {
         Suite::Compile => compile_suite(&measured, &say),
+        Suite::Cpu => cpu_suite(&measured, &say),
         Suite::Runtime => runtime_suite(&measured, &say),
     };
     let report = report.map_err(|error| match (options.suite, error) {
-        (Suite::Compile, BenchError::Peer(error)) => Failure::new(error.to_string())
+        (Suite::Compile | Suite::Cpu, BenchError::Peer(error)) => Failure::new(error.to_string())
             .help("peers need Python 3 and PyPI; without `--against` only our side is measured"),
         (_, other) => Failure::new(other.to_string()),
     })?;

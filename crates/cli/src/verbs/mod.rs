@@ -9,4 +9,6 @@ pub(crate) mod doctor;
 pub(crate) mod dump;
 mod dump_files;
 mod dump_plan;
+pub(crate) mod edit;
 pub(crate) mod run;
+pub(crate) mod tune;
