@@ -35,14 +35,7 @@ fn said(sandbox: &Sandbox, arguments: &[&str]) -> (String, String) {
 
 /// The arguments for a program with a schedule.
 fn with<'a>(verb: &'a str, program: &'a str, schedule: &'a str) -> Vec<&'a str> {
-    vec![
-        verb,
-        program,
-        "--device",
-        "interp",
-        "--schedule",
-        schedule,
-    ]
+    vec![verb, program, "--device", "interp", "--schedule", schedule]
 }
 
 #[test]

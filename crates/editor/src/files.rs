@@ -1,0 +1,82 @@
+//! Schedule files.
+
+use crate::editor::{Loaded, Saved};
+use loopwright::looptree::{Plan, replay};
+use loopwright::text::{Diagnostic, Source};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// No schedule is this long; what is, is some other file.
+const LONGEST: u64 = 16 << 20;
+
+/// Writes a text so that the file is there as a whole or not at all.
+pub(crate) fn save(path: &Path, text: &str, overwrite: bool) -> Saved {
+    if path.is_dir() {
+        return Saved::Failed(format!(
+            "cannot write {}: it is a directory",
+            path.display()
+        ));
+    }
+    if !overwrite && path.exists() {
+        return Saved::Exists(path.to_owned());
+    }
+    match write(path, text) {
+        Ok(()) => Saved::Written(path.to_owned()),
+        Err(error) => {
+            let reason = reason(&error);
+            Saved::Failed(format!("cannot write {}: {reason}", path.display()))
+        }
+    }
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".loopwright-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // As any new file: what the process's mask leaves of this.
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.tempfile_in(directory)?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Reads a schedule for the program of a plan, as far as it fits.
+pub(crate) fn load(path: &Path, plan: &Plan) -> Result<Loaded, String> {
+    let shown = path.display();
+    let failed = |error: io::Error| format!("cannot read {shown}: {}", reason(&error));
+    let size = std::fs::metadata(path).map_err(failed)?.len();
+    if size > LONGEST {
+        return Err(format!("{shown} is too long for a schedule"));
+    }
+    let bytes = std::fs::read(path).map_err(failed)?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("{shown} is not a text file"))?;
+    let source = Source::new(shown.to_string(), text);
+    let told = |error: &Diagnostic| {
+        let place = error.labels.first();
+        let place = place.map(|label| source.position(label.span.start));
+        let (line, column) = place.unwrap_or((1, 1));
+        format!("{shown}:{line}:{column}: {}", error.message)
+    };
+    let replayed = replay(&source, plan.program()).map_err(|error| told(&error))?;
+    Ok(Loaded {
+        left_out: replayed.left_out.iter().map(told).collect(),
+        plan: replayed.plan,
+    })
+}
+
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file or directory".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission is denied".to_owned(),
+        _ => error.to_string(),
+    }
+}
