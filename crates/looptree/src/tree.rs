@@ -592,11 +592,10 @@ impl Reads {
                 return Some(*reader);
             }
         }
-        let overwritten = self.of(step).iter().find_map(|access| {
+        self.of(step).iter().find_map(|access| {
             let writer = self.writers.get(&access.node)?;
             (inside(*writer) && !access.is_identity(graph, dim)).then_some(*writer)
-        });
-        overwritten
+        })
     }
 }
 

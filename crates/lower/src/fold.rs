@@ -31,7 +31,7 @@ pub(crate) struct Fold {
 pub(crate) enum Cells {
     /// One variable for each element (or vector of elements) of a tile, by flat index.
     Registers {
-        layout: Layout,
+        layout: Box<Layout>,
         slots: FxHashMap<i64, Value>,
     },
     /// An array.
@@ -294,6 +294,7 @@ impl<'a> Lowering<'a> {
                 slots.insert(flat.offset, slot);
                 Ok(())
             })?;
+            let layout = Box::new(layout);
             return Ok(Rc::new(Cells::Registers { layout, slots }));
         }
         let (ty, count) = (Type::Scalar(dtype), layout.private_elements());

@@ -233,11 +233,8 @@ impl Work<'_> {
             .iter()
             .copied()
             .filter(|dim| *dim != vector && !carries(graph, node, *dim) && stays(*dim));
-        // The innermost of the largest: symbolic sizes count as large.
-        candidates.max_by_key(|dim| {
-            let size = graph.dim(*dim).size.as_const();
-            size.unwrap_or(i64::MAX).min(64)
-        })
+        // The innermost of the largest.
+        candidates.max_by_key(|dim| typical(graph, &graph.dim(*dim).size).min(64))
     }
 
     /// The register tile: three quarters of the registers hold running values, the rest operands.
@@ -255,7 +252,9 @@ impl Work<'_> {
         let rows = rows.map(|dim| {
             let most = (registers / vectors).max(1);
             let count = match size(dim) {
-                Some(size) if size <= most => size.max(1),
+                _ if typical(graph, &graph.dim(dim).size) <= most => {
+                    typical(graph, &graph.dim(dim).size).max(1)
+                }
                 Some(size) => (most / 2 + 1..=most)
                     .rev()
                     .find(|rows| size % rows == 0)

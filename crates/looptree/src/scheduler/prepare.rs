@@ -133,8 +133,7 @@ impl Work<'_> {
         if lanes < 2 {
             return None;
         }
-        let known = |dim: DimId| graph.dim(dim).size.as_const();
-        let fits = |dim: DimId| known(dim).is_none_or(|size| size >= lanes.max(4) / 2);
+        let fits = |dim: DimId| typical(graph, &graph.dim(dim).size) >= lanes.max(4) / 2;
         let strides = |dim: DimId| {
             let symbol = graph.dim(dim).index;
             reads.iter().map(move |read| (read, read.stride(symbol)))

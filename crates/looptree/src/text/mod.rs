@@ -1,11 +1,15 @@
 //! Text forms of schedules, their changes, and loop trees.
 
 mod mutation;
+mod replay;
 mod schedule;
 mod tree;
 
 pub use mutation::{parse_mutation, print_mutation};
-pub use schedule::{parse_schedule, print_schedule};
+pub use replay::{Replayed, replay};
+pub use schedule::{
+    ScheduleFile, parse_schedule, parse_schedule_file, print_schedule, print_schedule_file,
+};
 pub use tree::{parse_tree, print_tree};
 
 use crate::schedule::{Annotation, LoopName, LoopSpec};
@@ -13,6 +17,30 @@ use loopwright_graph::{DimId, Graph, Keep, NodeId};
 use loopwright_text::{Cursor, Diagnostic, Source, Token, lex};
 use smallvec::SmallVec;
 use std::sync::Arc;
+
+/// What the names of a text stand for.
+trait Names {
+    /// The node of a name.
+    fn node(&self, name: &str) -> Option<NodeId>;
+    /// The node of a number.
+    fn numbered(&self, number: u32) -> Option<NodeId>;
+    /// The dimension of a name.
+    fn dim(&self, name: &str) -> Option<DimId>;
+}
+
+impl Names for Graph {
+    fn node(&self, name: &str) -> Option<NodeId> {
+        self.find(name)
+    }
+
+    fn numbered(&self, number: u32) -> Option<NodeId> {
+        ((number as usize) < self.node_ids().count()).then_some(NodeId(number))
+    }
+
+    fn dim(&self, name: &str) -> Option<DimId> {
+        self.find_dim(name)
+    }
+}
 
 /// The word before a delegate's name.
 const DELEGATE: &str = "delegate";
@@ -65,11 +93,16 @@ fn delegate_text(name: &str) -> String {
 fn word_text(name: &str) -> String {
     let tokens = lex(&Source::new(DELEGATE, name)).unwrap_or_default();
     let is_word = matches!(tokens.first(), Some((Token::Name(word), _)) if word == name);
-    if is_word {
-        return name.to_owned();
+    match is_word {
+        true => name.to_owned(),
+        false => quoted(name),
     }
-    let mut quoted = String::with_capacity(name.len() + 2);
-    for c in name.chars() {
+}
+
+/// A text in quotes.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    for c in text.chars() {
         match c {
             '"' => quoted.push_str("\\\""),
             '\\' => quoted.push_str("\\\\"),
@@ -126,19 +159,18 @@ fn parse_backend(cursor: &mut Cursor) -> Result<String, Diagnostic> {
     Ok(name)
 }
 
-fn parse_node(cursor: &mut Cursor, graph: &Graph) -> Result<NodeId, Diagnostic> {
+fn parse_node(cursor: &mut Cursor, names: &dyn Names) -> Result<NodeId, Diagnostic> {
     let span = cursor.span();
     let found = match cursor.peek().clone() {
-        Token::Name(name) | Token::Text(name) => graph.find(&name).ok_or_else(|| {
+        Token::Name(name) | Token::Text(name) => names.node(&name).ok_or_else(|| {
             Diagnostic::new(span, format!("the program has no node `{name}`"))
                 .help("nodes without a name are written `%3`; `dump --stage graph` shows them")
         })?,
         Token::Sigil('%', number) => {
-            let node = number.parse().ok().map(NodeId);
-            node.filter(|node| (node.0 as usize) < graph.node_ids().count())
-                .ok_or_else(|| {
-                    Diagnostic::new(span, format!("the program has no node `%{number}`"))
-                })?
+            let node = number.parse().ok();
+            node.and_then(|node| names.numbered(node)).ok_or_else(|| {
+                Diagnostic::new(span, format!("the program has no node `%{number}`"))
+            })?
         }
         _ => return Err(cursor.expected("a node's name")),
     };
@@ -147,36 +179,34 @@ fn parse_node(cursor: &mut Cursor, graph: &Graph) -> Result<NodeId, Diagnostic> 
 }
 
 /// A node where the lexer reads `%3` behind a word as a remainder.
-fn parse_reader(cursor: &mut Cursor, graph: &Graph) -> Result<NodeId, Diagnostic> {
+fn parse_reader(cursor: &mut Cursor, names: &dyn Names) -> Result<NodeId, Diagnostic> {
     if *cursor.peek() != Token::Percent {
-        return parse_node(cursor, graph);
+        return parse_node(cursor, names);
     }
     let (_, start) = cursor.advance();
     let (number, end) = cursor.expect_integer("a node's number")?;
-    let nodes = graph.node_ids().count();
-    let node = u32::try_from(number).ok().map(NodeId);
-    node.filter(|node| (node.0 as usize) < nodes)
-        .ok_or_else(|| {
-            let message = format!("the program has no node `%{number}`");
-            Diagnostic::new(start.to(end), message)
-        })
+    let node = u32::try_from(number).ok();
+    node.and_then(|node| names.numbered(node)).ok_or_else(|| {
+        let message = format!("the program has no node `%{number}`");
+        Diagnostic::new(start.to(end), message)
+    })
 }
 
-fn parse_dim(cursor: &mut Cursor, graph: &Graph) -> Result<DimId, Diagnostic> {
+fn parse_dim(cursor: &mut Cursor, names: &dyn Names) -> Result<DimId, Diagnostic> {
     let span = cursor.span();
     let name = match cursor.peek().clone() {
         Token::Name(name) | Token::Text(name) => name,
         _ => return Err(cursor.expected("a dimension's name")),
     };
     cursor.advance();
-    graph
-        .find_dim(&name)
+    names
+        .dim(&name)
         .ok_or_else(|| Diagnostic::new(span, format!("the program has no dimension `{name}`")))
 }
 
 /// A loop's name: a dimension and, where it is not 1, a step.
-fn parse_name(cursor: &mut Cursor, graph: &Graph) -> Result<LoopName, Diagnostic> {
-    let dim = parse_dim(cursor, graph)?;
+fn parse_name(cursor: &mut Cursor, names: &dyn Names) -> Result<LoopName, Diagnostic> {
+    let dim = parse_dim(cursor, names)?;
     let mut step = 1;
     if cursor.take(&Token::Slash) {
         let (given, span) = cursor.expect_integer("a loop's step")?;
@@ -189,11 +219,14 @@ fn parse_name(cursor: &mut Cursor, graph: &Graph) -> Result<LoopName, Diagnostic
 }
 
 /// An order in memory: `[k, i/8, i]`.
-fn parse_layout(cursor: &mut Cursor, graph: &Graph) -> Result<SmallVec<[LoopName; 4]>, Diagnostic> {
+fn parse_layout(
+    cursor: &mut Cursor,
+    names: &dyn Names,
+) -> Result<SmallVec<[LoopName; 4]>, Diagnostic> {
     cursor.expect(Token::OpenSquare)?;
     let mut layout = SmallVec::new();
     while *cursor.peek() != Token::CloseSquare {
-        layout.push(parse_name(cursor, graph)?);
+        layout.push(parse_name(cursor, names)?);
         if !cursor.take(&Token::Comma) {
             break;
         }
@@ -210,8 +243,8 @@ fn parse_keep(cursor: &mut Cursor) -> Result<Keep, Diagnostic> {
     found.ok_or_else(|| cursor.expected("`lanes` or `blocks`"))
 }
 
-fn parse_spec(cursor: &mut Cursor, graph: &Graph) -> Result<LoopSpec, Diagnostic> {
-    let name = parse_name(cursor, graph)?;
+fn parse_spec(cursor: &mut Cursor, names: &dyn Names) -> Result<LoopSpec, Diagnostic> {
+    let name = parse_name(cursor, names)?;
     let mut spec = LoopSpec {
         dim: name.dim,
         step: name.step,
