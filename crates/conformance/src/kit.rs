@@ -2,6 +2,7 @@
 
 use crate::behaviours::{BEHAVIOURS, Behaviour};
 use crate::blocking::{Ran, resolve};
+use crate::changes::CHANGES;
 use crate::features::FEATURES;
 use crate::kernels::{HandWritten, KERNELS};
 use crate::misuse::{MISUSES, Misuse};
@@ -79,11 +80,17 @@ impl Kit {
             cases: Box::new(|| construct.cases()),
             ready: OnceLock::new(),
         });
+        let changes = CHANGES.iter().map(|changes| Programs {
+            group: Group::Schedules,
+            name: changes.name,
+            cases: Box::new(|| changes.cases()),
+            ready: OnceLock::new(),
+        });
         Kit {
             maker: Oracle::new(backend.clone()),
             ops: OnceLock::new(),
             abridged: false,
-            programs: features.chain(schedules).collect(),
+            programs: features.chain(schedules).chain(changes).collect(),
         }
     }
 

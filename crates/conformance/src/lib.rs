@@ -41,9 +41,11 @@
 pub mod behaviours;
 mod blocking;
 mod buffer;
+pub mod changes;
 mod error;
 pub mod features;
 mod files;
+mod functions;
 mod fuzz;
 pub mod generate;
 pub mod kernels;

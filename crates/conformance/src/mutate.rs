@@ -38,7 +38,7 @@ pub struct Sample {
     pub form: Form,
     /// The text.
     pub text: String,
-    /// The program, with stores, for schedules and trees.
+    /// The program, with stores, for schedules; with its schedule's changes made, for trees.
     pub graph: Graph,
 }
 
@@ -58,22 +58,26 @@ impl Samples {
             let schedule = case
                 .schedule
                 .or_else(|| default_schedule(&graph, &Target::SCALAR).ok());
-            let mut add = |form: Form, text: String| {
+            let mut add = |form: Form, text: String, graph: &Graph| {
                 samples.push(Sample {
                     form,
                     text,
                     graph: graph.clone(),
                 });
             };
-            add(Form::Graph, loopwright_graph::print(&case.graph));
+            add(Form::Graph, loopwright_graph::print(&case.graph), &graph);
             let Some(schedule) = schedule else {
                 continue;
             };
-            add(Form::Schedule, print_schedule(&graph, &schedule));
-            if let Ok(mut lowered) = lower(&graph, &schedule, "program") {
+            let Ok(edited) = schedule.edited(&graph) else {
+                continue;
+            };
+            add(Form::Schedule, print_schedule(&edited, &schedule), &graph);
+            if let Ok(mut lowered) = lower(&edited, &schedule, "program") {
                 lowered.module.compact();
-                add(Form::Tree, print_tree(&graph, &lowered.tree));
-                add(Form::Kernel, loopwright_kernel::print(&lowered.module));
+                add(Form::Tree, print_tree(&edited, &lowered.tree), &edited);
+                let text = loopwright_kernel::print(&lowered.module);
+                add(Form::Kernel, text, &graph);
             }
         }
         Samples { samples }
@@ -148,6 +152,13 @@ const PIECES: &[&str] = &[
     "sum",
     "for",
     "share=",
+    "layout=[",
+    "copy",
+    "stage",
+    "over",
+    "lanes",
+    "blocks",
+    "prefetch",
     "vectorize",
     "parallel",
     "loopwright",
@@ -248,10 +259,12 @@ pub fn read(form: Form, text: &str, graph: &Graph) -> bool {
         },
         Form::Schedule => match parse_schedule(&source, graph) {
             Ok(schedule) => {
-                let again = Source::new("again", print_schedule(graph, &schedule));
+                let edited = schedule.edited(graph);
+                let edited = edited.expect("a schedule's changes are made while it is read");
+                let again = Source::new("again", print_schedule(&edited, &schedule));
                 assert_eq!(parse_schedule(&again, graph).as_ref(), Ok(&schedule));
-                if LoopTree::new(graph, &schedule).is_ok() {
-                    let _ = lower(graph, &schedule, "program");
+                if LoopTree::new(&edited, &schedule).is_ok() {
+                    let _ = lower(&edited, &schedule, "program");
                 }
                 true
             }
@@ -285,7 +298,9 @@ fn use_graph(graph: &Graph) {
     }
     let graph = graph.clone().with_stores();
     let _ = graph.bind(&[]);
-    if let Ok(schedule) = default_schedule(&graph, &Target::SCALAR) {
+    if let Ok(schedule) = default_schedule(&graph, &Target::SCALAR)
+        && let Ok(graph) = schedule.edited(&graph)
+    {
         let _ = lower(&graph, &schedule, "program");
     }
 }

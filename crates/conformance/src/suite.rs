@@ -4,6 +4,7 @@ pub use loopwright_backend::{Backend, Scheduler};
 
 use crate::behaviours::BEHAVIOURS;
 use crate::blocking::{Ran, resolve};
+use crate::changes::CHANGES;
 use crate::features::{FEATURES, parsed};
 use crate::fuzz::fuzz;
 use crate::kernels::KERNELS;
@@ -114,7 +115,12 @@ pub fn row_names(group: Group) -> Vec<&'static str> {
     match group {
         Group::Kernels => KERNELS.iter().map(|row| row.name).collect(),
         Group::Features => FEATURES.iter().map(|row| row.name).collect(),
-        Group::Schedules => SCHEDULES.iter().map(|row| row.name).collect(),
+        Group::Schedules => {
+            let constructs = SCHEDULES.iter().map(|row| row.name);
+            constructs
+                .chain(CHANGES.iter().map(|row| row.name))
+                .collect()
+        }
         Group::Runtime => BEHAVIOURS.iter().map(|row| row.name).collect(),
         Group::Errors => MISUSES.iter().map(|row| row.name).collect(),
         Group::Ops | Group::Casts | Group::Folds | Group::Fuzzing => Vec::new(),
@@ -308,7 +314,11 @@ macro_rules! conformance_tests {
             unrolled_outer_loop parallel parallel_blocks reduction_outside
             reduction_in_the_middle split_reduction register_tile inline step_in_scratch
             shared_loops shared_blocks fused_elements scan_in_blocks
-            state_read_before_it_is_written
+            state_read_before_it_is_written split_with_tail_then_swap tails_three_levels_deep
+            symbolic_tails_three_deep merge_undoes_split packing packing_in_an_inner_loop padding
+            more_and_less_reuse steps_in_another_order layout_of_an_intermediate annotations
+            loops_added_and_removed staged_lanes staged_blocks stages_of_a_stage reuse_maximised
+            inner_loops_unrolled
         }
 
         $crate::conformance_tests! { @rows errors Errors:

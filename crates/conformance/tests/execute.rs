@@ -66,7 +66,8 @@ fn agree(expected: Scalar, got: Scalar, arithmetic: Arithmetic) -> bool {
 }
 
 /// Executes a case under a schedule; says what differs from the reference.
-fn check(case: &Case, graph: &Graph, schedule: &Schedule) -> Result<(), String> {
+fn check(case: &Case, program: &Graph, schedule: &Schedule) -> Result<(), String> {
+    let graph = &*schedule.edited(program).map_err(|e| e.to_string())?;
     let binding = graph.bind(&case.sizes()).map_err(|e| e.to_string())?;
     let expected = reference(&case.graph, &binding, &case.inputs).map_err(|e| e.to_string())?;
     let tree = LoopTree::new(graph, schedule).map_err(|e| e.to_string())?;

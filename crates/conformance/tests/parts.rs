@@ -30,11 +30,14 @@ impl<'c> Expected<'c> {
     fn new(case: &'c Case) -> Expected<'c> {
         let binding = case.graph.bind(&case.sizes()).expect("the sizes fit");
         let results = evaluate(&case.graph, &binding, &case.inputs).expect("the case is a program");
-        let graph = case.graph.clone().with_stores();
+        let program = case.graph.clone().with_stores();
         let schedule = match &case.schedule {
             Some(schedule) => schedule.clone(),
-            None => default_schedule(&graph, &Target::SCALAR).expect("it has a schedule"),
+            None => default_schedule(&program, &Target::SCALAR).expect("it has a schedule"),
         };
+        let graph = schedule.edited(&program).expect("its changes fit");
+        let graph = graph.into_owned();
+        let binding = graph.bind(&case.sizes()).expect("the sizes fit");
         Expected {
             case,
             graph,
@@ -216,7 +219,8 @@ impl<'c> Expected<'c> {
         }
         let tree = self.tree(&schedule);
         let text = Source::new("schedule", print_schedule(&self.graph, &schedule));
-        if parse_schedule(&text, &self.graph).as_ref() != Ok(&schedule) {
+        let program = self.case.graph.clone().with_stores();
+        if parse_schedule(&text, &program).as_ref() != Ok(&schedule) {
             return Err(format!("it is read as something else:\n{}", text.text()));
         }
         let text = Source::new("tree", print_tree(&self.graph, &tree));

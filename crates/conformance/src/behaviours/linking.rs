@@ -4,7 +4,7 @@ use super::bench::{Bench, Stop, ensure, given, link, refused, write};
 use crate::features::parsed;
 use loopwright_backend::{CompileOptions, Compiler, Level, Stages};
 use loopwright_kernel::passes::Pipeline;
-use loopwright_looptree::parse_schedule;
+use loopwright_looptree::{Mutation, Plan, parse_schedule};
 use loopwright_runtime::{BatchProgram, CodeOptions, LinkOptions, RuntimeOptions};
 use loopwright_text::Source;
 
@@ -177,10 +177,22 @@ pub(super) fn parts_are_delegated(bench: &Bench<'_>) -> Result<(), Stop> {
     }
     let text = "size N\ninput x: i64[i=N, j=5]\nh = x * x\ns = sum[j](h)\noutput y = h - s\n";
     let graph = parsed("parts", text);
-    let steps = "h: i, j\ns: delegate=another, i, j\ny: i, j\n";
+    let steps = "h: i, j\ns: i, j\ny: i, j\n";
     let source = Source::new("parts", format!("loopwright schedule 1\n{steps}"));
-    let schedule = parse_schedule(&source, &graph.clone().with_stores())
+    let program = graph.clone().with_stores();
+    let schedule = parse_schedule(&source, &program)
         .unwrap_or_else(|error| panic!("it is a schedule: {}", error.render(&source)));
+    let s = program.find("s").expect("it has an `s`");
+    let delegate = Mutation::Delegate {
+        node: s,
+        backend: "another".into(),
+    };
+    let plan = Plan::new(program, schedule).expect("it is a plan");
+    let plan = plan
+        .mutate(&delegate)
+        .expect("any step can be delegated")
+        .plan;
+    let schedule = plan.schedule().clone();
     let target = bench.backend.target();
     let stages = Stages::new(&graph, Some(&schedule), &target, &Pipeline::standard())?;
     for part in &stages.parts {

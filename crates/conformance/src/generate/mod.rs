@@ -5,17 +5,20 @@
 //! most a couple of thousand elements of work for a step), so that thousands run in a minute.
 
 mod graph;
+mod mutation;
 mod schedule;
 mod values;
 mod views;
 
+pub use mutation::random_mutation;
 pub(crate) use schedule::{available, folds_in_order};
 pub use schedule::{plain_schedule, random_schedule};
 pub use values::{random_array, random_scalar};
 
 use crate::rng::Rng;
 use loopwright_graph::{Array, Graph, GraphError, NodeId};
-use loopwright_looptree::Schedule;
+use loopwright_looptree::{Schedule, ScheduleError};
+use std::borrow::Cow;
 
 /// How a program computes, and with that how its results are compared.
 ///
@@ -57,7 +60,7 @@ impl Arithmetic {
 pub struct Case {
     /// The program.
     pub graph: Graph,
-    /// How it runs, over [`Graph::with_stores`]; `None`: the default for the backend.
+    /// How it runs: a schedule of [`Graph::with_stores`]; `None`: the default for the backend.
     pub schedule: Option<Schedule>,
     /// The value of every size.
     pub sizes: Vec<(String, i64)>,
@@ -72,6 +75,19 @@ impl Case {
     pub fn sizes(&self) -> Vec<(&str, i64)> {
         let sizes = self.sizes.iter();
         sizes.map(|(name, value)| (name.as_str(), *value)).collect()
+    }
+
+    /// The program with its results as stores and its schedule's changes made: what the schedule's steps speak
+    /// of.
+    ///
+    /// # Errors
+    /// A change that does not fit the program.
+    pub fn scheduled_graph(&self) -> Result<Graph, ScheduleError> {
+        let program = self.graph.clone().with_stores();
+        match &self.schedule {
+            Some(schedule) => schedule.edited(&program).map(Cow::into_owned),
+            None => Ok(program),
+        }
     }
 
     /// How many nodes compute something: not inputs, states or constants.

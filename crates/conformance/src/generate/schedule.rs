@@ -1,11 +1,12 @@
 //! Random schedules, legal by construction.
 
 use super::Arithmetic;
+use super::mutation::placing_mutation;
 use crate::rng::Rng;
 use loopwright_graph::{Binding, DimId, Graph, NodeId, NodeOp};
 use loopwright_looptree::{
-    Annotation, LoopSpec, LoopTree, NodeSchedule, Schedule, can_inline, carries, is_given,
-    loop_dims,
+    Annotation, Edit, LoopSpec, LoopTree, NodeSchedule, Plan, Schedule, can_inline, carries,
+    is_given, loop_dims,
 };
 use loopwright_ops::ReduceOp;
 use smallvec::SmallVec;
@@ -14,8 +15,16 @@ use smallvec::SmallVec;
 /// code grows with the power of the depth.
 const MAX_INLINE: u32 = 12;
 
+/// Changes of a schedule that place arrays and steps, at most.
+const MAX_PLACED: i64 = 4;
+
+/// Elements that a step may compute in all the rounds of its loops: one that is computed anew in loops over other
+/// dimensions can have many.
+const MAX_REPEATED: i64 = 1 << 14;
+
 /// A schedule for a graph with stores: any choice of what is inline, any order of the steps, any
-/// loops. Floats are folded in the order of the program unless the arithmetic allows any.
+/// loops; now and then with loops over other dimensions, layouts, copies and stages. Floats are folded in the order
+/// of the program unless the arithmetic allows any.
 pub fn random_schedule(
     rng: &mut Rng,
     graph: &Graph,
@@ -35,10 +44,58 @@ pub fn random_schedule(
         };
         let schedule = draft.schedule(eager);
         if LoopTree::new(graph, &schedule).is_ok() {
-            return schedule;
+            return match rng.chance(30) {
+                true => placed(rng, graph, binding, arithmetic, schedule),
+                false => schedule,
+            };
         }
     }
     plain_schedule(graph)
+}
+
+/// The schedule with a few random changes of where arrays lie and steps are computed.
+fn placed(
+    rng: &mut Rng,
+    graph: &Graph,
+    binding: &Binding,
+    arithmetic: Arithmetic,
+    schedule: Schedule,
+) -> Schedule {
+    let Ok(mut plan) = Plan::new(graph.clone(), schedule.clone()) else {
+        return schedule;
+    };
+    for _ in 0..rng.range(1, MAX_PLACED) {
+        let mutation = placing_mutation(rng, &plan);
+        let Ok(changed) = plan.mutate(&mutation) else {
+            continue;
+        };
+        let rounds_alike = !changed.reassociates || arithmetic == Arithmetic::Whole;
+        if rounds_alike && !repeats_too_often(&changed.plan, graph, binding) {
+            plan = changed.plan;
+        }
+    }
+    plan.schedule().clone()
+}
+
+/// Whether a step is computed so often, in loops over dimensions that it does not have, that it takes long.
+fn repeats_too_often(plan: &Plan, program: &Graph, binding: &Binding) -> bool {
+    let written = program.dims().len();
+    plan.schedule().steps.iter().any(|step| {
+        let own = loop_dims(plan.graph(), step.node);
+        let foreign = |spec: &&LoopSpec| !own.contains(&spec.dim);
+        if !step.loops.iter().any(|spec| foreign(&spec)) {
+            return false;
+        }
+        let mut dims: Vec<DimId> = step.loops.iter().map(|spec| spec.dim).collect();
+        dims.sort_unstable();
+        dims.dedup();
+        // What a stage made of a dimension is no larger than that.
+        let sizes = dims.iter().map(|dim| match (dim.0 as usize) < written {
+            true => binding.size(*dim).max(1),
+            false => 8,
+        });
+        sizes.fold(1, i64::saturating_mul) > MAX_REPEATED
+    })
 }
 
 /// The plainest schedule there is: nothing inline that need not be computed where it is read, one
@@ -304,8 +361,12 @@ fn in_order(ordered: &[DimId], loops: &[LoopSpec]) -> bool {
     sorted && (0..last).all(finished)
 }
 
-/// Whether a schedule folds a node in the order of the program.
+/// Whether a schedule folds a node of the program in the order of the program.
 pub(crate) fn folds_in_order(graph: &Graph, schedule: &Schedule, node: NodeId) -> bool {
+    let stages = |edit: &Edit| matches!(edit, Edit::Stage { node: staged, .. } if *staged == node);
+    if schedule.edits.iter().any(stages) && !ordered_dims(graph, node).is_empty() {
+        return false;
+    }
     let mut steps = schedule.steps.iter().filter(|step| step.node == node);
     steps.all(|step| in_order(&ordered_dims(graph, node), &step.loops))
 }

@@ -12,6 +12,7 @@ mod values;
 
 use crate::behaviours::{Bench, Stop};
 use crate::buffer::Buffer;
+use crate::functions::is_near;
 use crate::kernels::{compiled, complain, module};
 use loopwright_backend::{Argument, Backend, Executable, Scheduler};
 use loopwright_kernel::{Access, Builder, Function, FunctionKind, LoopKind, Space, Value};
@@ -121,7 +122,7 @@ impl Lanes {
         for &strict in modes {
             let executable = compiled(&bench, &module, strict)?;
             for case in &cases {
-                let wrong = case.run(&*executable, bench.computes)?;
+                let wrong = case.run(&*executable, bench.computes, strict)?;
                 failures.extend(wrong.map(|wrong| format!("{wrong}, strict {strict}")));
             }
         }
@@ -150,6 +151,8 @@ struct Case {
     table: Rc<Table>,
     /// Whether a NaN must be the one that is expected.
     bits: bool,
+    /// How far off a result may be outside strict mode, in units in the last place.
+    slack: u32,
 }
 
 impl Case {
@@ -159,6 +162,7 @@ impl Case {
             output,
             table: Rc::clone(table),
             bits: false,
+            slack: 0,
         }
     }
 
@@ -167,8 +171,18 @@ impl Case {
         Case { bits: true, ..self }
     }
 
+    /// The same where results may be off by so many units in the last place outside strict mode.
+    fn with_slack(self, slack: u32) -> Case {
+        Case { slack, ..self }
+    }
+
     /// The first element that is wrong, in words.
-    fn run(&self, executable: &dyn Executable, computes: bool) -> Result<Option<String>, Stop> {
+    fn run(
+        &self,
+        executable: &dyn Executable,
+        computes: bool,
+        strict: bool,
+    ) -> Result<Option<String>, Stop> {
         let Table { columns, expected } = &*self.table;
         let inputs: Vec<Buffer> = columns.iter().map(|column| Buffer::of(column)).collect();
         let mut out = Buffer::zeroed(self.output, expected.len());
@@ -187,7 +201,8 @@ impl Case {
         let is_wrong = |&row: &usize| {
             let same = match self.bits {
                 true => got[row].bits() == expected[row].bits(),
-                false => same_value(got[row], expected[row]),
+                false if strict || self.slack == 0 => same_value(got[row], expected[row]),
+                false => is_near(got[row], expected[row], self.slack),
             };
             // A bool must be stored as 0 or 1.
             !same || self.output == DType::Bool && raw[row] > 1

@@ -3,6 +3,7 @@
 use super::values::{combinations, edge_values};
 use super::{Case, Lanes, Table, elementwise};
 use crate::behaviours::Stop;
+use crate::functions::slack;
 use loopwright_ops::{DType, Op, Scalar, bitcast, can_bitcast, cast, evaluate};
 use std::rc::Rc;
 
@@ -50,11 +51,11 @@ pub(super) fn check_ops(lanes: &Lanes, dtypes: &[DType]) -> Result<(), Stop> {
                 let name = format!("{op}_{dtype}x{width}");
                 let function =
                     elementwise(name, &inputs, output, width, |b, values| b.map(op, values));
-                cases.push(Case::new(function, output, &table));
+                cases.push(Case::new(function, output, &table).with_slack(slack(op, dtype)));
             }
         }
     }
-    // Contraction concerns floats, and no op on its own.
+    // Contraction concerns floats, and no op on its own; functions that are computed are those on f32.
     let modes: &[bool] = match lanes.contracted && dtypes.contains(&DType::F32) {
         true => &[true, false],
         false => &[true],

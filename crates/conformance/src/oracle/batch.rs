@@ -59,6 +59,7 @@ impl Oracle {
                 module,
                 params: &cases[*at].lowered.params,
                 graph: &cases[*at].graph,
+                written: &cases[*at].program,
                 schedule: &cases[*at].schedule,
                 tree: &cases[*at].lowered.tree,
             })

@@ -27,7 +27,7 @@ use loopwright_graph::{Array, Binding, Graph, evaluate};
 use loopwright_kernel::interpret::{Arg, Grid, Program};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{Module, validate};
-use loopwright_looptree::{Schedule, default_schedule, loop_dims};
+use loopwright_looptree::{Order, Schedule, loop_dims, schedule};
 use loopwright_lower::{Lowered, lower};
 use loopwright_ops::{Scalar, same_value};
 use memory::{Memory, Slot, result_places};
@@ -154,8 +154,12 @@ pub struct Oracle {
 pub struct Prepared {
     /// The case.
     pub case: Case,
+    /// The program with its results as stores.
+    program: Graph,
+    /// The same with the schedule's changes made.
     graph: Graph,
     schedule: Schedule,
+    /// Of the changed graph, which has all dimensions of the program.
     binding: Binding,
     /// What the reference evaluator gives.
     expected: Vec<(String, Array)>,
@@ -223,17 +227,18 @@ impl Oracle {
             .map_err(|error| wrong(error.to_string()))?;
         let expected = evaluate(&case.graph, &binding, &case.inputs)
             .map_err(|error| wrong(error.to_string()))?;
-        let graph = case.graph.clone().with_stores();
+        let program = case.graph.clone().with_stores();
         if self.texts {
             enter(Blame::Text("graph"));
             text::check_graph(&case.graph)?;
-            text::check_graph(&graph)?;
+            text::check_graph(&program)?;
         }
         enter(Blame::Schedule);
-        let schedule = self.schedule(case, &graph).map_err(wrong)?;
+        let schedule = self.schedule(case, &program).map_err(wrong)?;
+        let (graph, binding) = edited(case, &program, &schedule).map_err(wrong)?;
         if self.texts {
             enter(Blame::Text("schedule"));
-            text::check_schedule(&graph, &schedule)?;
+            text::check_schedule(&program, &graph, &schedule)?;
         }
         enter(Blame::Lowering);
         let mut lowered =
@@ -247,9 +252,10 @@ impl Oracle {
             text::check_kernel(&lowered.module)?;
         }
         enter(Blame::Lowering);
-        let steps = steps(&graph, &binding);
+        let steps = steps(&graph, &schedule, &binding);
         let mut prepared = Prepared {
             case: case.clone(),
+            program,
             graph,
             schedule,
             binding,
@@ -285,10 +291,15 @@ impl Oracle {
             .map_err(|error| wrong(error.to_string()))?;
         let expected = evaluate(&case.graph, &binding, &case.inputs)
             .map_err(|error| wrong(error.to_string()))?;
+        let (graph, schedule) = (program.graph().clone(), program.schedule().clone());
+        let binding = graph
+            .bind(&case.sizes())
+            .map_err(|error| wrong(error.to_string()))?;
         Ok(Prepared {
             case: case.clone(),
-            graph: program.graph().clone(),
-            schedule: program.schedule().clone(),
+            program: program.written().clone(),
+            graph,
+            schedule,
             binding,
             expected,
             unoptimised: Vec::new(),
@@ -311,17 +322,16 @@ impl Oracle {
     /// should compute is the caller's to know.
     pub(crate) fn lowered(&self, case: &Case) -> Result<Prepared, Mismatch> {
         let wrong = |message: String| Mismatch::new(Blame::Lowering, message);
-        let graph = case.graph.clone().with_stores();
-        let schedule = self.schedule(case, &graph).map_err(wrong)?;
+        let program = case.graph.clone().with_stores();
+        let schedule = self.schedule(case, &program).map_err(wrong)?;
         let target = self.backend.target();
-        let stages = Stages::new(&graph, Some(&schedule), &target, &self.pipeline)
+        let stages = Stages::new(&program, Some(&schedule), &target, &self.pipeline)
             .map_err(|error| wrong(error.to_string()))?;
-        let binding = graph
-            .bind(&case.sizes())
-            .map_err(|error| wrong(error.to_string()))?;
-        let steps = steps(&graph, &binding);
+        let (graph, binding) = edited(case, &program, &schedule).map_err(wrong)?;
+        let steps = steps(&graph, &schedule, &binding);
         Ok(Prepared {
             case: case.clone(),
+            program,
             graph,
             schedule,
             binding,
@@ -338,7 +348,15 @@ impl Oracle {
     fn schedule(&self, case: &Case, graph: &Graph) -> Result<Schedule, String> {
         match &case.schedule {
             Some(schedule) => Ok(schedule.clone()),
-            None => default_schedule(graph, &self.backend.target()).map_err(|e| e.to_string()),
+            None => {
+                let order = match case.arithmetic.is_strict() {
+                    true => Order::Kept,
+                    false => Order::Free,
+                };
+                let explained = schedule(graph.clone(), &self.backend.target(), order);
+                let explained = explained.map_err(|error| error.to_string())?;
+                Ok(explained.plan.schedule().clone())
+            }
         }
     }
 
@@ -391,12 +409,31 @@ impl Oracle {
     }
 }
 
+/// A program with the changes that a schedule makes, and the sizes of all its dimensions.
+fn edited(case: &Case, program: &Graph, schedule: &Schedule) -> Result<(Graph, Binding), String> {
+    let graph = schedule
+        .edited(program)
+        .map_err(|error| error.to_string())?;
+    let binding = graph
+        .bind(&case.sizes())
+        .map_err(|error| error.to_string())?;
+    Ok((graph.into_owned(), binding))
+}
+
 /// Instructions after which a program's interpreted kernel is given up.
-fn steps(graph: &Graph, binding: &Binding) -> u64 {
-    let elements = graph.node_ids().map(|node| {
-        let sizes = loop_dims(graph, node).into_iter();
-        let sizes = sizes.map(|dim| binding.size(dim).max(1) as u64);
+fn steps(graph: &Graph, schedule: &Schedule, binding: &Binding) -> u64 {
+    let product = |sizes: &mut dyn Iterator<Item = i64>| {
+        let sizes = sizes.map(|size| size.max(1) as u64);
         sizes.fold(1, u64::saturating_mul)
+    };
+    let elements = graph.node_ids().map(|node| {
+        let dims = loop_dims(graph, node);
+        let own = product(&mut dims.iter().map(|dim| binding.size(*dim)));
+        // In loops over other dimensions it is computed again and again.
+        let loops = schedule.step(node).map_or(&[][..], |step| &step.loops);
+        let others = loops.iter().filter(|spec| !dims.contains(&spec.dim));
+        let again = product(&mut others.map(|spec| binding.size(spec.dim)));
+        own.saturating_mul(again)
     });
     let elements = elements.fold(0, u64::saturating_add);
     STEPS.saturating_add(STEPS_PER_ELEMENT.saturating_mul(elements))
@@ -531,7 +568,8 @@ impl Prepared {
     }
 
     fn roundings(&self) -> &Roundings {
-        self.roundings
-            .get_or_init(|| Roundings::new(&self.case, &self.graph, &self.schedule, &self.binding))
+        self.roundings.get_or_init(|| {
+            Roundings::new(&self.case, &self.program, &self.schedule, &self.binding)
+        })
     }
 }

@@ -1,7 +1,8 @@
 //! Which results other roundings give.
 //!
 //! A schedule may fold floats in another order than the program says, and outside strict mode `a * b + c`
-//! may be rounded once instead of twice. What such a program computes is one of many results, and how
+//! may be rounded once instead of twice, and backends may compute functions of the C library themselves, a few
+//! units in the last place away from it. What such a program computes is one of many results, and how
 //! far these lie apart depends on the values: a sum of terms that cancel has no digit in common with
 //! itself in another order, and a comparison can turn a last bit into anything. So no tolerance is
 //! assumed. Instead every rounding that is free is disturbed, by as much as it could be off, up or down,
@@ -10,6 +11,7 @@
 //! roundings behind it, and shows only where it comes close to the middle between two numbers. Where nothing
 //! is free, a result must agree.
 
+use crate::functions::slack;
 use crate::generate::{Case, folds_in_order};
 use crate::rebuild::{Disturbance, Edit, rebuild};
 use crate::rng::Rng;
@@ -187,6 +189,9 @@ fn free_roundings(
                 fold(*op, parts.dtype, size(updates))?
             }
             NodeOp::Map(Op::Mul) if parts.dtype.is_float() && added.contains(&node) => (0.0, own),
+            NodeOp::Map(op) if !strict && slack(*op, parts.dtype) > 0 => {
+                (0.0, f64::from(slack(*op, parts.dtype)) * own)
+            }
             _ => return None,
         };
         let shape = binding.shape(graph, node);

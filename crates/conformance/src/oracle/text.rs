@@ -45,9 +45,14 @@ pub(super) fn check_graph(graph: &Graph) -> Result<(), Mismatch> {
     )
 }
 
-pub(super) fn check_schedule(graph: &Graph, schedule: &Schedule) -> Result<(), Mismatch> {
+/// `graph` is the program with the schedule's changes made.
+pub(super) fn check_schedule(
+    program: &Graph,
+    graph: &Graph,
+    schedule: &Schedule,
+) -> Result<(), Mismatch> {
     let write = |schedule: &Schedule| loopwright_looptree::print_schedule(graph, schedule);
-    let read = |source: &Source| loopwright_looptree::parse_schedule(source, graph);
+    let read = |source: &Source| loopwright_looptree::parse_schedule(source, program);
     round_trip("schedule", write(schedule), schedule, read, write)
 }
 

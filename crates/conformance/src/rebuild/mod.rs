@@ -7,13 +7,15 @@ pub(crate) use disturb::Disturbance;
 use crate::generate::{Case, plain_schedule, random_array};
 use crate::rng::Rng;
 use loopwright_graph::{
-    Array, DimId, Graph, GraphBuilder, GraphError, Node, NodeId, NodeOp, SymbolInfo, View, evaluate,
+    Array, DimId, Graph, GraphBuilder, GraphEditor, GraphError, Node, NodeId, NodeOp, SymbolInfo,
+    View, evaluate,
 };
 use loopwright_looptree::{
-    Annotation, LoopSpec, LoopTree, NodeSchedule, Schedule, can_inline, carries, is_given,
-    loop_dims,
+    Annotation, LoopName, LoopSpec, LoopTree, NodeSchedule, Schedule, can_inline, carries,
+    is_given, loop_dims,
 };
 use loopwright_symbolic::{Expr, Symbol};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// What is changed.
@@ -487,21 +489,66 @@ impl<'a> Rebuild<'a> {
 
     /// The old schedule as far as it fits, repaired where it does not.
     fn schedule(&self, graph: &Graph, schedule: &Schedule) -> Schedule {
-        let old = self.old.clone().with_stores();
-        let new = graph.clone().with_stores();
+        let program = graph.clone().with_stores();
+        let carried = self.carry_edits(&program, schedule);
+        for plainly in [false, true] {
+            let steps = self.steps(&carried, schedule, plainly);
+            let schedule = Schedule {
+                edits: carried.edits.clone(),
+                steps: in_order(&carried.new, steps),
+            };
+            if LoopTree::new(&carried.new, &schedule).is_ok() {
+                return schedule;
+            }
+        }
+        plain_schedule(&program)
+    }
+
+    /// The changes that a schedule makes to the old program, made to the new one as far as they fit it.
+    fn carry_edits(&self, program: &Graph, schedule: &Schedule) -> Carried {
+        let mut old = self.old.clone().with_stores();
+        let mut carried = Carried {
+            edits: Vec::new(),
+            nodes: FxHashMap::default(),
+            dims: FxHashMap::default(),
+            new: program.clone(),
+        };
+        let old_dims = self.dims.iter().enumerate();
+        let kept = old_dims.filter_map(|(at, dim)| Some((DimId(at as u32), (*dim)?)));
+        carried.dims.extend(kept);
+        for node in old.node_ids() {
+            if let Some(new) = self.step_node(&old, program, node) {
+                carried.nodes.insert(node, new);
+            }
+        }
+        for edit in &schedule.edits {
+            let Some(after) = applied(edit, &old) else {
+                break;
+            };
+            carried.carry(edit, &old, &after);
+            old = after;
+        }
+        carried
+    }
+
+    /// Every step that there still is, and those that there must be; `plainly`: with loops over their own
+    /// dimensions alone, in row-major memory.
+    fn steps(&self, carried: &Carried, schedule: &Schedule, plainly: bool) -> Vec<NodeSchedule> {
+        let new = &carried.new;
         let mut steps: Vec<NodeSchedule> = Vec::new();
-        // What the schedule changed of the old program has no counterpart in the new one.
-        let written = old.node_ids().count();
-        let steps_of_old = schedule.steps.iter();
-        for step in steps_of_old.filter(|step| (step.node.0 as usize) < written) {
-            if let Some(node) = self.step_node(&old, &new, step.node)
-                && !is_given(&new, node)
+        for step in &schedule.steps {
+            if let Some(node) = carried.nodes.get(&step.node).copied()
+                && !is_given(new, node)
                 && !steps.iter().any(|other| other.node == node)
             {
                 steps.push(NodeSchedule {
                     share: step.share,
                     delegate: step.delegate.clone(),
-                    ..NodeSchedule::new(node, self.step_loops(&new, node, step))
+                    layout: match plainly {
+                        true => None,
+                        false => carried.layout(step),
+                    },
+                    ..NodeSchedule::new(node, carried.step_loops(node, step, plainly))
                 });
             }
         }
@@ -510,17 +557,13 @@ impl<'a> Rebuild<'a> {
         let results: Vec<NodeId> = results.chain(stores).collect();
         for node in new.node_ids() {
             let needed =
-                !is_given(&new, node) && (!can_inline(&new, node) || results.contains(&node));
+                !is_given(new, node) && (!can_inline(new, node) || results.contains(&node));
             if needed && !steps.iter().any(|step| step.node == node) {
-                let loops = loop_dims(&new, node).into_iter().map(LoopSpec::over);
+                let loops = loop_dims(new, node).into_iter().map(LoopSpec::over);
                 steps.push(NodeSchedule::new(node, loops));
             }
         }
-        let schedule = Schedule::of_steps(in_order(&new, steps));
-        match LoopTree::new(&new, &schedule) {
-            Ok(_) => schedule,
-            Err(_) => plain_schedule(&new),
-        }
+        steps
     }
 
     /// The node that a step is for now.
@@ -543,18 +586,106 @@ impl<'a> Rebuild<'a> {
         }
         self.nodes.get(node.0 as usize).copied().flatten()
     }
+}
+
+/// A graph with a change made; `None` where it does not fit.
+fn applied(edit: &loopwright_looptree::Edit, graph: &Graph) -> Option<Graph> {
+    let mut editor = GraphEditor::new(graph);
+    edit.apply(&mut editor).ok()?;
+    Some(editor.finish())
+}
+
+/// What a schedule changes of a program, carried over to another one.
+struct Carried {
+    edits: Vec<loopwright_looptree::Edit>,
+    /// By node and dimension of the old program with its changes: those of the new one.
+    nodes: FxHashMap<NodeId, NodeId>,
+    dims: FxHashMap<DimId, DimId>,
+    /// The new program with the changes that fit it.
+    new: Graph,
+}
+
+impl Carried {
+    /// Makes a change of the old program, which turned `before` into `after`, if it fits the new one.
+    fn carry(&mut self, edit: &loopwright_looptree::Edit, before: &Graph, after: &Graph) {
+        let Some(edit) = self.edit(edit) else {
+            return;
+        };
+        let Some(new) = applied(&edit, &self.new) else {
+            return;
+        };
+        let first = self.new.node_ids().count();
+        let made: Vec<NodeId> = new.node_ids().skip(first).collect();
+        let old_made: Vec<NodeId> = after.node_ids().skip(before.node_ids().count()).collect();
+        let alike = made.len() == old_made.len();
+        for (at, node) in old_made.into_iter().enumerate() {
+            // Other sizes may leave no rest, or make one.
+            let same = match alike {
+                true => Some(made[at]),
+                false => new.find(&after.node(node).name),
+            };
+            self.nodes.extend(same.map(|same| (node, same)));
+        }
+        for dim in after.dim_ids().skip(before.dims().len()) {
+            let same = new.find_dim(&after.dim(dim).name);
+            self.dims.extend(same.map(|same| (dim, same)));
+        }
+        self.new = new;
+        self.edits.push(edit);
+    }
+
+    /// A change in terms of the new program; `None` if that has not all of what it names.
+    fn edit(&self, edit: &loopwright_looptree::Edit) -> Option<loopwright_looptree::Edit> {
+        use loopwright_looptree::Edit;
+        let node = |node: &NodeId| self.nodes.get(node).copied();
+        Some(match edit {
+            Edit::Copy { name, of, readers } => Edit::Copy {
+                name: name.clone(),
+                of: node(of)?,
+                readers: readers.iter().map(node).collect::<Option<_>>()?,
+            },
+            Edit::Pad { name, view } => Edit::Pad {
+                name: name.clone(),
+                view: node(view)?,
+            },
+            Edit::Stage {
+                name,
+                node: staged,
+                dim,
+                count,
+                keep,
+            } => Edit::Stage {
+                name: name.clone(),
+                node: node(staged)?,
+                dim: self.dims.get(dim).copied()?,
+                count: *count,
+                keep: *keep,
+            },
+        })
+    }
+
+    /// The order of a step's elements in memory; `None` where a dimension is gone.
+    fn layout(&self, step: &NodeSchedule) -> Option<SmallVec<[LoopName; 4]>> {
+        let names = step.layout.as_ref()?.iter();
+        let names = names.map(|name| {
+            let dim = self.dims.get(&name.dim).copied()?;
+            Some(LoopName { dim, ..*name })
+        });
+        names.collect()
+    }
 
     fn step_loops(
         &self,
-        new: &Graph,
         node: NodeId,
         step: &NodeSchedule,
+        plainly: bool,
     ) -> SmallVec<[LoopSpec; 8]> {
+        let new = &self.new;
         let dims = loop_dims(new, node);
         let mut loops: SmallVec<[LoopSpec; 8]> = SmallVec::new();
         for spec in &step.loops {
-            let dim = self.dims.get(spec.dim.0 as usize).copied().flatten();
-            let Some(dim) = dim.filter(|dim| dims.contains(dim)) else {
+            let dim = self.dims.get(&spec.dim).copied();
+            let Some(dim) = dim.filter(|dim| !plainly || dims.contains(dim)) else {
                 continue;
             };
             let mut spec = LoopSpec { dim, ..*spec };

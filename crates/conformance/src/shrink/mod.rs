@@ -7,13 +7,16 @@
 
 mod write;
 
+pub(crate) use write::schedule_text;
 pub use write::write_failure;
 
 use crate::generate::{Case, plain_schedule};
 use crate::oracle::{Blame, Mismatch, Oracle};
 use crate::rebuild::{Edit, Replacement, node_values, rebuild};
 use loopwright_graph::{Array, DimId, NodeId, NodeOp, SymbolInfo};
-use loopwright_looptree::{Annotation, LoopSpec, LoopTree, NodeSchedule, loop_dims};
+use loopwright_looptree::{
+    Annotation, LoopSpec, Mutation, NodeSchedule, Plan, Schedule, loop_dims,
+};
 use std::time::Instant;
 
 /// A small failing case.
@@ -205,6 +208,7 @@ impl Search<'_> {
         let Some(schedule) = self.best.case.schedule.clone() else {
             return;
         };
+        self.without_copies(&schedule);
         for at in (0..schedule.steps.len()).rev() {
             self.without_step(at);
         }
@@ -215,11 +219,18 @@ impl Search<'_> {
             .as_ref()
             .map_or(0, |s| s.steps.len());
         for at in 0..count {
-            let graph = self.best.case.graph.clone().with_stores();
+            let Ok(graph) = self.best.case.scheduled_graph() else {
+                return;
+            };
             self.change_step(at, |step| {
                 let dims = loop_dims(&graph, step.node);
                 step.loops = dims.into_iter().map(LoopSpec::over).collect();
             });
+            self.change_step(at, |step| {
+                let dims = loop_dims(&graph, step.node);
+                step.loops.retain(|spec| dims.contains(&spec.dim));
+            });
+            self.change_step(at, |step| step.layout = None);
             self.change_step(at, |step| step.share = Some(0));
             self.change_step(at, |step| step.share = None);
             let loops = self.loops_of(at);
@@ -232,6 +243,31 @@ impl Search<'_> {
                     if split {
                         step.loops.remove(place);
                     }
+                });
+            }
+        }
+    }
+
+    /// Tries to do without copies.
+    fn without_copies(&mut self, schedule: &Schedule) {
+        for edit in schedule.edits.iter().rev() {
+            let case = self.best.case.clone();
+            let (loopwright_looptree::Edit::Copy { name, .. }, Some(schedule)) =
+                (edit, &case.schedule)
+            else {
+                continue;
+            };
+            let program = case.graph.clone().with_stores();
+            let plan = Plan::new(program, schedule.clone()).ok();
+            let uncopied = plan.and_then(|plan| {
+                let node = plan.graph().find(name)?;
+                let changed = plan.mutate(&Mutation::Uncopy { node }).ok()?;
+                Some(changed.plan.schedule().clone())
+            });
+            if uncopied.is_some() {
+                self.attempt(Case {
+                    schedule: uncopied,
+                    ..case
                 });
             }
         }
@@ -253,17 +289,20 @@ impl Search<'_> {
     fn without_step(&mut self, at: usize) {
         let mut case = self.best.case.clone();
         if let Some(schedule) = &mut case.schedule {
+            if at >= schedule.steps.len() {
+                return;
+            }
             schedule.steps.remove(at);
         }
         self.attempt_legal(case);
     }
 
     fn attempt_legal(&mut self, case: Case) {
-        let graph = case.graph.clone().with_stores();
+        let program = case.graph.clone().with_stores();
         let legal = case
             .schedule
             .as_ref()
-            .is_none_or(|schedule| LoopTree::new(&graph, schedule).is_ok());
+            .is_none_or(|schedule| Plan::new(program, schedule.clone()).is_ok());
         if legal {
             self.attempt(case);
         }

@@ -3,8 +3,8 @@
 use super::Shrunk;
 use crate::error::ConformanceError;
 use crate::files::{create_private, write_whole};
-use loopwright_graph::Array;
-use loopwright_looptree::print_schedule;
+use loopwright_graph::{Array, Graph};
+use loopwright_looptree::{Schedule, print_schedule};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -41,13 +41,27 @@ pub fn write_failure(
         let _ = writeln!(head, "# {name} = {}", values_text(array));
     }
     if let Some(schedule) = &case.schedule {
-        let graph = case.graph.clone().with_stores();
         let _ = writeln!(head, "# schedule: {name}.schedule");
-        let text = print_schedule(&graph, schedule);
+        let text = schedule_text(&case.graph, schedule);
         write_whole(directory, &format!("{name}.schedule"), text.as_bytes())?;
     }
     let text = format!("{head}{}", case.graph);
     write_whole(directory, &format!("{name}.lw"), text.as_bytes())
+}
+
+/// The text of a schedule of a program. What does not fit the program is left out.
+pub(crate) fn schedule_text(graph: &Graph, schedule: &Schedule) -> String {
+    let program = graph.clone().with_stores();
+    match schedule.edited(&program) {
+        Ok(graph) => print_schedule(&graph, schedule),
+        Err(error) => {
+            let nodes = program.node_ids().count();
+            let written = schedule.steps.iter();
+            let written = written.filter(|step| (step.node.0 as usize) < nodes);
+            let steps = Schedule::of_steps(written.cloned().collect());
+            format!("# {error}\n{}", print_schedule(&program, &steps))
+        }
+    }
 }
 
 fn values_text(array: &Array) -> String {

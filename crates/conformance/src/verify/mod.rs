@@ -172,7 +172,7 @@ impl VerifiedRun<'_> {
 
     /// The run as a case: the program, its schedule, its sizes and its inputs.
     fn case(&self) -> Result<Case, ConformanceError> {
-        let (graph, params) = (self.program.graph(), self.program.params());
+        let (graph, params) = (self.program.written(), self.program.params());
         for (when, given) in [("before", self.before), ("after", self.after)] {
             if given.len() != params.len() {
                 let (count, given) = (params.len(), given.len());
@@ -225,7 +225,7 @@ impl VerifiedRun<'_> {
 
     /// An input's or state's values; zeros for what the kernel does not even take.
     fn array(&self, node: NodeId, bytes: Option<&[u8]>) -> Result<Array, ConformanceError> {
-        let graph = self.program.graph();
+        let graph = self.program.written();
         let dtype = graph.node(node).dtype;
         let shape = self.binding.shape(graph, node);
         let shape: Vec<usize> = shape.iter().map(|size| *size as usize).collect();

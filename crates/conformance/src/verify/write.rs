@@ -3,9 +3,8 @@
 use super::difference::Replay;
 use crate::error::ConformanceError;
 use crate::files::{create_private, write_whole};
-use crate::shrink::Shrunk;
+use crate::shrink::{Shrunk, schedule_text};
 use loopwright_graph::Array;
-use loopwright_looptree::print_schedule;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -18,10 +17,8 @@ pub(super) fn write_difference(
     shrunk: &Shrunk,
 ) -> Result<Replay, ConformanceError> {
     let case = &shrunk.case;
-    let schedule = case.schedule.as_ref().map(|schedule| {
-        let graph = case.graph.clone().with_stores();
-        print_schedule(&graph, schedule)
-    });
+    let schedule = case.schedule.as_ref();
+    let schedule = schedule.map(|schedule| schedule_text(&case.graph, schedule));
     let strict = case.arithmetic.is_strict();
     let sizes: Vec<String> = case
         .sizes

@@ -6,6 +6,7 @@
 mod analysis;
 mod life;
 mod programs;
+mod schedules;
 #[path = "../support/mod.rs"]
 mod support;
 
