@@ -139,7 +139,10 @@ impl Compiler {
         schedule: Option<Schedule>,
     ) -> Result<(), ProgramError> {
         let key = fingerprint(graph);
-        let mut schedules = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut schedules = self
+            .schedules
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         match schedule {
             Some(schedule) => {
                 Plan::new(graph.clone().with_stores(), schedule.clone())?;
@@ -154,7 +157,10 @@ impl Compiler {
 
     /// The schedule that was set for a program.
     fn schedule_set(&self, graph: &Graph) -> Option<Arc<Schedule>> {
-        let schedules = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
+        let schedules = self
+            .schedules
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         // Nobody pays for the fingerprint who sets none.
         if schedules.is_empty() {
             return None;

@@ -6,8 +6,10 @@ use both::{bound, compilers, graph, output};
 use loopwright_looptree::{parse_schedule, print_schedule};
 use loopwright_text::Source;
 
-const PRODUCT: &str = "size N\ninput a: f32[i=N, k=N]\ninput b: f32[k, j=N]\noutput y = sum[k](a * b)\n";
-const OTHER: &str = "size N\ninput a: f32[i=N, k=N]\ninput b: f32[k, j=N]\noutput y = max[k](a * b)\n";
+const PRODUCT: &str =
+    "size N\ninput a: f32[i=N, k=N]\ninput b: f32[k, j=N]\noutput y = sum[k](a * b)\n";
+const OTHER: &str =
+    "size N\ninput a: f32[i=N, k=N]\ninput b: f32[k, j=N]\noutput y = max[k](a * b)\n";
 const SCHEDULE: &str = "loopwright schedule 1\ncopy packed = b for %2\npacked: layout=[j, k], j/4, k, j\ny: j/4, i, k, j\n";
 
 #[test]
@@ -23,7 +25,9 @@ fn a_schedule_that_is_set_applies_to_later_identical_programs() {
             .set_schedule(&program, Some(schedule.clone()))
             .expect("it fits");
         // The same text read again is the same program.
-        let set = compiler.compile(&graph(PRODUCT), None).expect("it compiles");
+        let set = compiler
+            .compile(&graph(PRODUCT), None)
+            .expect("it compiles");
         let text = print_schedule(set.graph(), set.schedule());
         assert_eq!(text, SCHEDULE);
         assert_eq!(output(&mut bound(&set, &[("N", 7)]), "y"), expected);
@@ -32,7 +36,9 @@ fn a_schedule_that_is_set_applies_to_later_identical_programs() {
         assert_eq!(compiler.compile_count(), 2, "and only once");
         // Others keep theirs.
         let untouched = compiler.compile(&other, None).expect("it compiles");
-        assert!(untouched.schedule().edits.is_empty() || untouched.graph().find("packed").is_none());
+        assert!(
+            untouched.schedule().edits.is_empty() || untouched.graph().find("packed").is_none()
+        );
         compiler
             .set_schedule(&program, None)
             .expect("there is nothing to refuse");

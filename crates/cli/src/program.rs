@@ -7,11 +7,12 @@ use crate::files::read_text;
 use loopwright::backend::{Backend, Hardware, Program, ProgramError, Stages};
 use loopwright::graph::{Binding, Graph, GraphBuilder, GraphError, parse};
 use loopwright::kernel::passes::Pipeline;
-use loopwright::looptree::{Schedule, replay};
+use loopwright::looptree::{Schedule, parse_schedule, replay};
 use loopwright::lower::LowerError;
 use loopwright::runtime::{Code, CodeOptions, Plan, RuntimeError};
 use loopwright::text::Source;
 use loopwright_config::Settings;
+use loopwright_tune::{ScheduleKey, ScheduleStore};
 use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
@@ -61,6 +62,35 @@ impl<'o> Opened<'o> {
             device,
             told: OnceCell::new(),
         })
+    }
+
+    /// The same with the schedule that `tune` found for this program, these sizes and this device, where no other is given
+    /// and it found one; that it is used is said.
+    pub(crate) fn with_tuned(mut self) -> Opened<'o> {
+        if self.schedule.is_none()
+            && let Some(schedule) = self.tuned()
+        {
+            eprintln!(
+                "note: the schedule that `tune` found is used; `loopwright cache clear` forgets it"
+            );
+            self.schedule = Some(schedule);
+        }
+        self
+    }
+
+    fn tuned(&self) -> Option<Schedule> {
+        let folder = self.settings.cache_dir()?;
+        // Nobody has tuned where there is no such folder, and looking must not make one.
+        if !folder.is_dir() {
+            return None;
+        }
+        let store = ScheduleStore::open(folder).ok()?;
+        let binding = self.binding().ok()?;
+        let strict = self.settings.strict();
+        let key = ScheduleKey::new(&self.graph, &binding, self.device.backend(), strict);
+        let text = store.get(&key).ok()??;
+        // A file that cannot be read any more is as good as none.
+        parse_schedule(&Source::new("tuned", text), &self.graph).ok()
     }
 
     /// The values of sizes and statics: those given, else the program's defaults.

@@ -310,8 +310,9 @@ impl Reading {
         let (Some(graph), Some(schedule)) = (&self.graph, &self.schedule) else {
             return Err("a tree needs a schedule before it".to_owned());
         };
-        let tree = LoopTree::new(graph, schedule).map_err(|error| error.to_string())?;
-        match print_tree(graph, &tree) {
+        let graph = schedule.edited(graph).map_err(|error| error.to_string())?;
+        let tree = LoopTree::new(&graph, schedule).map_err(|error| error.to_string())?;
+        match print_tree(&graph, &tree) {
             found if found == block.text => Ok(()),
             found => Err(format!("the tree is:\n{found}")),
         }

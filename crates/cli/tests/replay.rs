@@ -113,3 +113,37 @@ error: `j` is not an annotation
 "
     );
 }
+
+#[test]
+fn the_schedule_that_tune_kept_is_used_and_said() {
+    let sandbox = product();
+    let work = loopwright_tune::Work {
+        program: format!("loopwright program 1\n{PROGRAM}"),
+        sizes: Vec::new(),
+        device: "interp".to_owned(),
+        strict: false,
+        fallback: None,
+        seed: 0,
+    };
+    let key = loopwright_tune::ScheduleKey::of(&work).expect("the program is one");
+    let store = loopwright_tune::ScheduleStore::open(&sandbox.path("cache"));
+    let text = format!("loopwright schedule 1\n{SCHEDULE}");
+    store
+        .and_then(|store| store.put(&key, "a test", &text))
+        .expect("the directory is ours");
+    let dump = |sizes: &[&str]| {
+        let mut arguments = vec!["dump", "p.lw", "--device", "interp", "--stage", "schedule"];
+        arguments.extend(sizes);
+        said(&sandbox, &arguments)
+    };
+    let (schedule, errors) = dump(&[]);
+    assert_eq!(schedule, text);
+    assert!(
+        errors.starts_with("note: the schedule that `tune` found is used"),
+        "{errors}"
+    );
+    // It is for those sizes only.
+    let (schedule, errors) = dump(&["--set", "N=13"]);
+    assert_ne!(schedule, text);
+    assert_eq!(errors, "");
+}

@@ -411,7 +411,8 @@ fn compile_loops(
     let source = Source::new("program", text);
     let written = loopwright_graph::parse(&source).map_err(|error| unreadable(&source, &error))?;
     let source = Source::new("schedule", schedule);
-    let schedule = parse_schedule(&source, &written).map_err(|error| unreadable(&source, &error))?;
+    let schedule =
+        parse_schedule(&source, &written).map_err(|error| unreadable(&source, &error))?;
     let graph = schedule
         .edited(&written)
         .map_err(|error| Failed::because(format!("the host's schedule: {error}")))?

@@ -33,7 +33,7 @@ pub(crate) fn dump(
             "`--explain` is about the loops; use it with `--stage tree`",
         ));
     }
-    let opened = Opened::new(&options.program, settings)?;
+    let opened = Opened::new(&options.program, settings)?.with_tuned();
     match (options.stage, &options.out) {
         (None, None) => return Err(Failure::usage("give `--stage STAGE` or `--out DIR`")),
         (None, Some(directory)) => {

@@ -26,7 +26,7 @@ pub(crate) fn run(
     settings: &Settings,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, Failure> {
-    let opened = Opened::new(&options.program, settings)?;
+    let opened = Opened::new(&options.program, settings)?.with_tuned();
     let binding = opened.binding()?;
     check_names(&opened.graph, options)?;
     let outputs = options.outputs.iter().map(|(_, path)| path.as_path());
