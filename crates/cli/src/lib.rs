@@ -23,7 +23,6 @@ mod memory;
 mod plugins;
 mod preview;
 mod program;
-mod random;
 mod runtime;
 mod stores;
 mod table;

@@ -12,7 +12,7 @@ use loopwright::lower::LowerError;
 use loopwright::runtime::{Code, CodeOptions, Plan, RuntimeError};
 use loopwright::text::Source;
 use loopwright_config::Settings;
-use loopwright_tune::{ScheduleKey, ScheduleStore};
+use loopwright_tune::{ScheduleKey, ScheduleStore, processor};
 use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
@@ -235,14 +235,6 @@ fn elsewhere(made_for: &str, backend: &Backend) -> Option<String> {
     let any = || processor.is_none() && made_for.starts_with(&format!("{own} on "));
     let same = is(&own) || is(backend.name()) || any();
     (!same).then(|| format!("the schedule was made for {made_for}, and this is {own}"))
-}
-
-/// The processor's name, where the system tells it.
-fn processor() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
-    let mut lines = text.lines();
-    let (_, name) = lines.find_map(|line| line.strip_prefix("model name")?.split_once(':'))?;
-    Some(name.trim().to_owned())
 }
 
 /// A cap for pools that can hold every array there can be.

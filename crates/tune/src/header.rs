@@ -1,4 +1,4 @@
-//! The schedule file: the schedule, with comments that say what it is for and what it gave.
+//! The schedule file: the schedule, what it is for and what it gave, and comments that say how it was found.
 
 use std::fmt::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -46,7 +46,7 @@ impl Header {
                 sizes => format!(", {sizes}"),
             }
         )];
-        comments.push(format!("# device: {}", self.device));
+        let mut header = vec![format!("device {:?}", self.device)];
         comments.push(format!("# date: {}", date(SystemTime::now())));
         if let Some(gave) = gave {
             comments.push(format!("# before: {}", time(gave.before)));
@@ -54,7 +54,7 @@ impl Header {
                 true => format!(", {:.0}% of the roofline", gave.share * 100.0),
                 false => String::new(),
             };
-            comments.push(format!("# after: {}{share}", time(gave.after)));
+            header.push(format!("gave {:?}", format!("{}{share}", time(gave.after))));
         }
         comments.push(format!("# seed: {}", self.seed));
         let mut line = "# found by:".to_owned();
@@ -73,13 +73,14 @@ impl Header {
         }
         comments.push(line);
         let (first, rest) = schedule.split_once('\n').unwrap_or((schedule, ""));
-        schedule_file(first, &comments, rest)
+        header.extend(comments);
+        schedule_file(first, &header, rest)
     }
 }
 
-/// A schedule with comments behind its first line.
-pub(crate) fn schedule_file(first: &str, comments: &[String], rest: &str) -> String {
-    format!("{first}\n{}\n{rest}", comments.join("\n"))
+/// A schedule with further lines behind its first.
+pub(crate) fn schedule_file(first: &str, lines: &[String], rest: &str) -> String {
+    format!("{first}\n{}\n{rest}", lines.join("\n"))
 }
 
 /// A day of the calendar: `2026-03-01`.
@@ -139,14 +140,15 @@ mod tests {
         let file = header.file("loopwright schedule 1\nC: i\n", &path, Some(gave));
         let lines: Vec<&str> = file.lines().collect();
         assert_eq!(lines[0], "loopwright schedule 1");
-        assert!(lines[1].starts_with(TUNED), "{file}");
+        assert_eq!(lines[1], "device \"cc\"");
+        assert!(lines[3].starts_with(TUNED), "{file}");
         assert_eq!(lines.last(), Some(&"C: i"));
         assert!(
-            file.contains("# after: 1.0000 ms, 1.0 GFLOP/s, 50% of the roofline"),
+            lines[2] == "gave \"1.0000 ms, 1.0 GFLOP/s, 50% of the roofline\"",
             "{file}"
         );
         assert!(
-            lines[1..lines.len() - 1]
+            lines[3..lines.len() - 1]
                 .iter()
                 .all(|line| line.starts_with('#')),
             "{file}"

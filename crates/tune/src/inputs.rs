@@ -22,13 +22,16 @@ pub fn random_inputs(
         let mut array = Array::zeros(parts.dtype, &shape)
             .map_err(|error| TuneError::Memory(format!("`{}`: {error}", parts.name)))?;
         let limit = index_limit(graph, binding, node);
-        fill(&mut array, Generator::named(seed, &parts.name), limit);
+        fill_random(&mut array, &parts.name, seed, limit);
         Ok((node, array))
     });
     arrays.collect()
 }
 
-fn fill(array: &mut Array, mut generator: Generator, limit: Option<u64>) {
+/// Fills an array: floats uniform in [-1, 1), integers small (below `limit` and not negative where there is one), truth
+/// values a coin's. Depends on seed and name alone, not on what else is random.
+pub fn fill_random(array: &mut Array, name: &str, seed: u64, limit: Option<u64>) {
+    let mut generator = Generator::named(seed, name);
     let dtype = array.dtype();
     let mut value = || match (dtype.kind(), limit) {
         (Kind::Bool, _) => Scalar::bool(generator.bits() >> 63 == 1),
@@ -44,7 +47,7 @@ fn fill(array: &mut Array, mut generator: Generator, limit: Option<u64>) {
 
 /// The size of the smallest table that a parameter is an index into; `None` if it is none. Indices are
 /// followed through what keeps them indices: views, casts, copies.
-fn index_limit(graph: &Graph, binding: &Binding, parameter: NodeId) -> Option<u64> {
+pub fn index_limit(graph: &Graph, binding: &Binding, parameter: NodeId) -> Option<u64> {
     if !graph.node(parameter).dtype.is_int() {
         return None;
     }
@@ -69,4 +72,49 @@ fn index_limit(graph: &Graph, binding: &Binding, parameter: NodeId) -> Option<u6
     // An index must fit its own dtype, too.
     let largest = Scalar::max_value(graph.node(parameter).dtype).bits();
     limit.map(|limit| limit.min(largest.saturating_add(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loopwright_ops::DType;
+
+    fn filled(dtype: DType, name: &str, seed: u64, limit: Option<u64>) -> Vec<f64> {
+        let mut array = Array::zeros(dtype, &[1000]).expect("little memory");
+        fill_random(&mut array, name, seed, limit);
+        array.to_f64()
+    }
+
+    #[test]
+    fn values_stay_in_their_ranges() {
+        for dtype in DType::ALL {
+            let (low, high) = match dtype.kind() {
+                Kind::Bool => (0.0, 1.0),
+                Kind::Float => (-1.0, 1.0),
+                Kind::Signed => (-8.0, 7.0),
+                Kind::Unsigned => (0.0, 15.0),
+            };
+            let values = filled(dtype, "x", 7, None);
+            let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            assert!(
+                low <= smallest && smallest < low + 0.3,
+                "{dtype}: {smallest}"
+            );
+            assert!(
+                high - 0.3 < largest && largest <= high,
+                "{dtype}: {largest}"
+            );
+        }
+        let indices = filled(DType::I32, "x", 7, Some(3));
+        assert!(indices.iter().all(|index| [0.0, 1.0, 2.0].contains(index)));
+    }
+
+    #[test]
+    fn seed_and_name_decide() {
+        let values = |name, seed| filled(DType::F32, name, seed, None);
+        assert_eq!(values("a", 1), values("a", 1));
+        assert_ne!(values("a", 1), values("b", 1));
+        assert_ne!(values("a", 1), values("a", 2));
+    }
 }

@@ -68,7 +68,7 @@ mod tune;
 pub use error::TuneError;
 pub use features::{FEATURE_COUNT, FEATURES, LoopFeatures, features};
 pub use header::TUNED;
-pub use inputs::random_inputs;
+pub use inputs::{fill_random, index_limit, random_inputs};
 pub use measure::{
     Bench, Measure, Outcome, Process, ProcessOptions, Timing, Trial, Version, Work, serve,
 };
@@ -76,7 +76,7 @@ pub use predict::{CostModel, Predict};
 pub use reference::Expected;
 pub use search::{Candidate, Search, SearchOptions};
 pub use store::{Log, Record, ScheduleKey, ScheduleStore, Tried};
-pub use tune::{Counts, Options, Progress, Report, tune};
+pub use tune::{Counts, Options, Progress, Report, processor, tune};
 
 /// The page of the book, whose example is compiled and run as a test.
 #[cfg(doctest)]

@@ -626,7 +626,11 @@ fn sizes_text(graph: &Graph, binding: &Binding) -> String {
 fn device_text(backend: &loopwright_backend::Backend) -> String {
     let target = backend.target();
     let processor = match backend.hardware() {
-        loopwright_backend::Hardware::Cpu => format!(" on {}", processor()),
+        loopwright_backend::Hardware::Cpu => {
+            let name = processor();
+            let name = name.as_deref().unwrap_or(std::env::consts::ARCH);
+            format!(" on {name}")
+        }
         _ => String::new(),
     };
     let threads = match target.threads {
@@ -640,15 +644,12 @@ fn device_text(backend: &loopwright_backend::Backend) -> String {
     )
 }
 
-/// The processor's name, as the system tells it.
-fn processor() -> String {
-    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+/// The processor's name, where the system tells it.
+pub fn processor() -> Option<String> {
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let mut lines = cpuinfo.lines();
-    let line = lines.find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    line.map_or_else(
-        || std::env::consts::ARCH.to_owned(),
-        |(_, name)| name.trim().to_owned(),
-    )
+    let (_, name) = lines.find_map(|line| line.strip_prefix("model name")?.split_once(':'))?;
+    Some(name.trim().to_owned())
 }
 
 /// Operations of a run.

@@ -3,12 +3,12 @@
 use crate::arguments::EditOptions;
 use crate::failure::Failure;
 use crate::program::Opened;
-use crate::random;
 use loopwright::backend::{CompileOptions, Compiler};
 use loopwright::graph::{Array, Binding, Graph};
 use loopwright::looptree::default_schedule;
 use loopwright_config::Settings;
 use loopwright_editor::{EditorError, Seat, Session};
+use loopwright_tune::{fill_random, index_limit};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -55,8 +55,8 @@ fn inputs(graph: &Graph, binding: &Binding) -> Result<Vec<(String, Array)>, Fail
         let shape: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
         let mut array = Array::zeros(parts.dtype, &shape)
             .map_err(|error| Failure::new(format!("out of memory: {error}")))?;
-        let limit = random::index_limit(graph, binding, node);
-        random::fill(&mut array, &parts.name, 0, limit);
+        let limit = index_limit(graph, binding, node);
+        fill_random(&mut array, &parts.name, 0, limit);
         Ok((parts.name.clone(), array))
     };
     graph.parameters().map(array).collect()

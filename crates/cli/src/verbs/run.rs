@@ -6,7 +6,6 @@ use crate::files::{check_writable, read_array, write_array};
 use crate::memory::check_fits;
 use crate::preview::{Summary, describe, preview};
 use crate::program::{Compiled, NO_CAP, Opened};
-use crate::random;
 use crate::stores::Stores;
 use crate::table::Table;
 use crate::terminal::Terminal;
@@ -15,6 +14,7 @@ use loopwright::graph::{Array, Binding, Graph, NodeId, NodeOp};
 use loopwright::ops::DType;
 use loopwright::runtime::{LinkOptions, MERGE, Merge, Routine};
 use loopwright_config::Settings;
+use loopwright_tune::{fill_random, index_limit};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -465,8 +465,8 @@ fn given(
         None => {
             let mut array = Array::zeros(parts.dtype, &shape)
                 .map_err(|error| Failure::new(format!("out of memory: {error}")))?;
-            let limit = random::index_limit(graph, binding, node);
-            random::fill(&mut array, &parts.name, options.seed, limit);
+            let limit = index_limit(graph, binding, node);
+            fill_random(&mut array, &parts.name, options.seed, limit);
             array
         }
     };

@@ -80,7 +80,7 @@ pub(super) fn compute_at(
         }
     }
     let old = &schedule.steps[at];
-    if loops == old.loops && at + 1 == to {
+    if loops == old.loops && at + 1 == to && old.share.is_none() {
         return Err(MutationError::Unchanged {
             node: graph.node_name(node),
             why: "it is computed there already".to_owned(),

@@ -7,6 +7,7 @@ use crate::error::ScheduleError;
 use crate::schedule::{Edit, can_inline, is_given};
 use loopwright_graph::{DimId, Graph, Keep, NodeId, NodeOp};
 use loopwright_ops::{DType, Op};
+use loopwright_symbolic::Bounds;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -45,9 +46,10 @@ impl Work<'_> {
     fn pad_windows(&mut self) -> Result<(), ScheduleError> {
         let graph = self.graph();
         let feeds = feeds_reduction(graph, &in_order(graph));
+        let bounds = graph.bounds();
         let windows: Vec<NodeId> = graph
             .node_ids()
-            .filter(|node| feeds[node.0 as usize] && is_window(graph, *node))
+            .filter(|node| feeds[node.0 as usize] && is_window(graph, &bounds, *node))
             .collect();
         for view in windows {
             let name = self.editor.free_name(&format!("padded{}", view.0));
@@ -251,7 +253,7 @@ pub(super) fn feeds_reduction(graph: &Graph, order: &[NodeId]) -> Vec<bool> {
 }
 
 /// Whether a view takes overlapping pieces of an array that it may leave.
-fn is_window(graph: &Graph, node: NodeId) -> bool {
+fn is_window(graph: &Graph, bounds: &Bounds, node: NodeId) -> bool {
     let parts = graph.node(node);
     let NodeOp::View(view) = &parts.op else {
         return false;
@@ -267,7 +269,7 @@ fn is_window(graph: &Graph, node: NodeId) -> bool {
     };
     let input = graph.node(node).inputs[0];
     let reach = view.map.iter().fold(1i64, |product, index| {
-        let range = index.range(&graph.bounds());
+        let range = index.range(bounds);
         let width = match (range.lo, range.hi) {
             (Some(lo), Some(hi)) => hi.saturating_sub(lo).saturating_add(1).max(1),
             _ => 1,
