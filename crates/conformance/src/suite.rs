@@ -397,7 +397,8 @@ macro_rules! conformance_tests {
                 scratch_is_reused constants_are_shared memory_is_given_back
                 the_plan_is_what_is_used host_arrays_are_adopted_or_refused children_share_arrays
                 linked_twice_is_linked_once states_persist statics_are_captured
-                several_sizes_from_one_compile batches_compile_together parts_are_delegated stores_are_logged
+                several_sizes_from_one_compile batches_compile_together parts_are_delegated schedules_are_set
+                stores_are_logged
                 work_runs_in_order a_full_queue_drops_nothing reads_wait_for_writes
                 writes_wait_for_reads streams_wait_for_events a_failure_stays_on_its_stream
                 many_threads_at_once copies_between_streams copies_between_devices merges_by_copy

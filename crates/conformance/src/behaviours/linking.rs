@@ -227,6 +227,44 @@ pub(super) fn parts_are_delegated(bench: &Bench<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
+/// A schedule that is set for a program applies to later identical programs, and to no others.
+pub(super) fn schedules_are_set(bench: &Bench<'_>) -> Result<(), Stop> {
+    let text = "size N\ninput x: i64[i=N, j=5]\ns = sum[j](x * x)\noutput y = s + 1\n";
+    let (graph, other) = (parsed("set", text), parsed("other", &text.replace("+ 1", "- 1")));
+    let source = Source::new("set", "loopwright schedule 1\ns: j, i/2, i\ny: share=0, i/3, i\n");
+    let program = graph.clone().with_stores();
+    let schedule = parse_schedule(&source, &program)
+        .unwrap_or_else(|error| panic!("it is a schedule: {}", error.render(&source)));
+    let target = bench.backend.target();
+    let stages = Stages::new(&graph, Some(&schedule), &target, &Pipeline::standard())?;
+    bench.note_module(&stages.module)?;
+    let compiler = Compiler::new(bench.backend.clone(), CompileOptions::default());
+    compiler.set_schedule(&graph, Some(schedule.clone()))?;
+    let compiled = compiler.compile(&parsed("again", text), None)?;
+    ensure(*compiled.schedule() == schedule, || {
+        "a program that is the same again gets another schedule".to_owned()
+    })?;
+    let others = compiler.compile(&other, None)?;
+    ensure(*others.schedule() != schedule, || {
+        "another program gets the schedule, too".to_owned()
+    })?;
+    for rows in [0, 1, 7] {
+        let x: Vec<i64> = (0..rows * 5).collect();
+        let mut y = vec![0i64; rows as usize];
+        let mut bound = compiled.bind(&[("N", rows)])?;
+        bound.input_slice("x", &x)?;
+        bound.output_slice("y", &mut y)?;
+        bound.run()?;
+        drop(bound);
+        let sum = |row: &[i64]| row.iter().map(|x| x * x).sum::<i64>() + 1;
+        let expected: Vec<i64> = x.chunks(5).map(sum).collect();
+        ensure(!bench.computes || y == expected, || {
+            format!("`y` is {y:?}, and should be {expected:?}")
+        })?;
+    }
+    Ok(())
+}
+
 /// A kernel can log what it stores: which element, what was there and what is there now.
 pub(super) fn stores_are_logged(bench: &Bench<'_>) -> Result<(), Stop> {
     if bench.backend.level() == Level::Loop {

@@ -44,7 +44,8 @@ behaviours! {
         host_arrays_are_adopted_or_refused;
     linking:
         children_share_arrays linked_twice_is_linked_once states_persist statics_are_captured
-        several_sizes_from_one_compile batches_compile_together parts_are_delegated stores_are_logged;
+        several_sizes_from_one_compile batches_compile_together parts_are_delegated schedules_are_set
+        stores_are_logged;
     streams:
         work_runs_in_order a_full_queue_drops_nothing reads_wait_for_writes
         writes_wait_for_reads streams_wait_for_events a_failure_stays_on_its_stream
