@@ -230,8 +230,14 @@ pub(super) fn parts_are_delegated(bench: &Bench<'_>) -> Result<(), Stop> {
 /// A schedule that is set for a program applies to later identical programs, and to no others.
 pub(super) fn schedules_are_set(bench: &Bench<'_>) -> Result<(), Stop> {
     let text = "size N\ninput x: i64[i=N, j=5]\ns = sum[j](x * x)\noutput y = s + 1\n";
-    let (graph, other) = (parsed("set", text), parsed("other", &text.replace("+ 1", "- 1")));
-    let source = Source::new("set", "loopwright schedule 1\ns: j, i/2, i\ny: share=0, i/3, i\n");
+    let (graph, other) = (
+        parsed("set", text),
+        parsed("other", &text.replace("+ 1", "- 1")),
+    );
+    let source = Source::new(
+        "set",
+        "loopwright schedule 1\ns: j, i/2, i\ny: share=0, i/3, i\n",
+    );
     let program = graph.clone().with_stores();
     let schedule = parse_schedule(&source, &program)
         .unwrap_or_else(|error| panic!("it is a schedule: {}", error.render(&source)));
