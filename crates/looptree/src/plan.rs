@@ -64,7 +64,8 @@ impl Plan {
         Plan::of_edited(program, graph, schedule)
     }
 
-    fn of_edited(
+    /// The same where the graph with the schedule's changes is there already.
+    pub(crate) fn of_edited(
         program: Arc<Graph>,
         graph: Arc<Graph>,
         schedule: Schedule,

@@ -89,24 +89,24 @@ pub(super) fn code_text(program: &Program) -> String {
     code
 }
 
+/// The sizes' values where all have one; without, sizes are shown as they stand in the program.
+fn known_binding(opened: &Opened<'_>, stages: &Stages) -> Result<Option<Binding>, Failure> {
+    match opened.binding_of(&stages.graph) {
+        Ok(binding) => Ok(Some(binding)),
+        Err(GraphError::Unbound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// The loops, with the sizes' values where all have one.
 pub(super) fn tree_text(opened: &Opened<'_>, stages: &Stages) -> Result<String, Failure> {
-    let binding = match opened.binding_of(&stages.graph) {
-        Ok(binding) => Some(binding),
-        // Without values the sizes are shown as they stand in the program.
-        Err(GraphError::Unbound { .. }) => None,
-        Err(error) => return Err(error.into()),
-    };
+    let binding = known_binding(opened, stages)?;
     annotated_tree(stages, binding.as_ref(), None)
 }
 
 /// The same, with the reason for every loop and what the cost model expects of every step.
 fn explained_tree(opened: &Opened<'_>, stages: &Stages) -> Result<String, Failure> {
-    let binding = match opened.binding_of(&stages.graph) {
-        Ok(binding) => Some(binding),
-        Err(GraphError::Unbound { .. }) => None,
-        Err(error) => return Err(error.into()),
-    };
+    let binding = known_binding(opened, stages)?;
     let (graph, tree) = (&stages.graph, &stages.lowered.tree);
     let target = opened.device.backend().target();
     let sizes = |symbol| binding.as_ref().map(|binding| binding.value(symbol));

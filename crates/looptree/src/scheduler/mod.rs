@@ -112,9 +112,13 @@ pub fn schedule(
         edits: work.edits,
         steps,
     };
-    let mut plan = Plan::new(Arc::clone(&program), schedule.clone())?;
+    let graph = match schedule.edits.is_empty() {
+        true => Arc::clone(&program),
+        false => Arc::new(work.editor.finish()),
+    };
+    let mut plan = Plan::of_edited(Arc::clone(&program), Arc::clone(&graph), schedule.clone())?;
     if parallel::mark(&plan, target, &mut schedule, &mut reasons) {
-        plan = Plan::new(program, schedule)?;
+        plan = Plan::of_edited(program, graph, schedule)?;
     }
     Ok(Explained { plan, reasons })
 }
