@@ -1,0 +1,286 @@
+//! The backend `x86`: kernels become machine code of this process in microseconds, with no compiler installed.
+//!
+//! A module is lowered to instructions over virtual registers, registers are found for these, and the result is encoded
+//! into memory that is written first and executable then, never both. Which instructions are used is a [`Level`]: SSE for
+//! any x86-64, AVX2 with FMA, or AVX-512; the highest that the machine has, or a lower one that is asked for. In strict
+//! mode results agree bit for bit with the interpreter; outside of it `a * b + c` may be rounded once, and the functions
+//! that [`expand_math`](loopwright_kernel::passes::expand_math) knows are computed in lanes, not called.
+//!
+//! | variable | meaning |
+//! | --- | --- |
+//! | `LOOPWRIGHT_X86_LEVEL` | the highest level to use: `sse`, `avx2` or `avx512` |
+//! | `LOOPWRIGHT_PERF_MAP` | 1: names of kernels for `perf` |
+//! | `LOOPWRIGHT_GDB` | 1: names of kernels for debuggers |
+//! | `LOOPWRIGHT_THREADS` | threads of parallel loops; as many as cores if not set |
+//!
+//! ```
+//! use loopwright_backend::{Argument, CompileOptions, Describe, KernelBackend};
+//! use loopwright_kernel::{Access, Builder, FunctionKind, Module, Space};
+//! use loopwright_ops::{DType, Scalar};
+//! use loopwright_x86::X86;
+//!
+//! let backend = X86::new();
+//! if backend.availability().is_err() {
+//!     return Ok(());
+//! }
+//! let mut b = Builder::new("store", FunctionKind::Kernel { group: None });
+//! let out = b.param_ptr(DType::I64, Space::Global, "out", Access::Write, true);
+//! let x = b.param_scalar(DType::I64, "x");
+//! let zero = b.const_i64(0);
+//! b.store(out, zero, x);
+//! let module = Module { structs: vec![], functions: vec![b.finish()] };
+//!
+//! let executable = backend.compile(&module, &CompileOptions::default())?;
+//! let mut words = [0u64];
+//! let bytes = bytemuck::cast_slice_mut(&mut words);
+//! executable.run("store", &mut [Argument::Write(bytes), Argument::Scalar(Scalar::i64(7))])?;
+//! assert_eq!(words, [7]);
+//! # Ok::<(), loopwright_backend::BackendError>(())
+//! ```
+
+pub mod asm;
+pub mod disassemble;
+mod level;
+mod lower;
+mod machine;
+pub mod profile;
+pub mod region;
+
+pub use level::Level;
+
+use asm::Assembler;
+use disassemble::disassemble;
+use loopwright_backend::{
+    Argument, Backend, BackendError, Capabilities, CompileOptions, Describe, Executable,
+    KernelBackend, PreparedArgument, PreparedCall, Target, Unavailable,
+};
+use loopwright_kernel::passes::expand_math::expanded;
+use loopwright_kernel::{Module, passes};
+use loopwright_native::{Entry, Made, NativeExecutable};
+use lower::{Fallback, Lowered, Refusal};
+use profile::{Announced, Symbol};
+use region::Region;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The backend's name.
+pub const NAME: &str = "x86";
+
+loopwright_backend::register_backend!(200, || Backend::kernel_backend(X86::from_env()));
+
+/// The backend.
+#[derive(Clone, Debug)]
+pub struct X86 {
+    /// The level of the code, or why there is none.
+    level: Result<Level, String>,
+}
+
+impl Default for X86 {
+    fn default() -> X86 {
+        X86::new()
+    }
+}
+
+impl X86 {
+    /// The backend at the highest level that this machine has.
+    pub fn new() -> X86 {
+        let level = Level::detect();
+        X86 {
+            level: level
+                .ok_or_else(|| format!("this machine is {}, not x86_64", std::env::consts::ARCH)),
+        }
+    }
+
+    /// The backend at the level that `LOOPWRIGHT_X86_LEVEL` names, or else the highest that this machine has.
+    pub fn from_env() -> X86 {
+        match std::env::var("LOOPWRIGHT_X86_LEVEL") {
+            Ok(name) if !name.trim().is_empty() => match name.trim().parse() {
+                Ok(level) => X86::new().at(level),
+                Err(reason) => X86 {
+                    level: Err(format!("LOOPWRIGHT_X86_LEVEL: {reason}")),
+                },
+            },
+            _ => X86::new(),
+        }
+    }
+
+    /// The same at this level. A level that the machine does not have is not available.
+    pub fn at(self, level: Level) -> X86 {
+        let found = self.level.and_then(|most| match level <= most {
+            true => Ok(level),
+            false => Err(format!(
+                "this machine has no {level}; the highest level it has is {most}"
+            )),
+        });
+        X86 { level: found }
+    }
+
+    /// The level of the code.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn level(&self) -> Result<Level, Unavailable> {
+        self.level.clone().map_err(|reason| Unavailable {
+            reason,
+            help: "use the device `cc` or `interp`, or another level in LOOPWRIGHT_X86_LEVEL"
+                .to_owned(),
+            broken: false,
+        })
+    }
+}
+
+impl Describe for X86 {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn availability(&self) -> Result<(), Unavailable> {
+        self.level().map(|_| ())
+    }
+
+    fn target(&self) -> Target {
+        let machine = loopwright_native::target();
+        match self.level {
+            Ok(level) => Target {
+                vector_bytes: level.bytes(),
+                vector_registers: level.registers().into(),
+                ..machine
+            },
+            Err(_) => machine,
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::without_groups()
+    }
+}
+
+impl KernelBackend for X86 {
+    fn compile(
+        &self,
+        module: &Module,
+        options: &CompileOptions,
+    ) -> Result<Arc<dyn Executable>, BackendError> {
+        let level = self.level().map_err(|why| BackendError::Unavailable {
+            backend: NAME.to_owned(),
+            why,
+        })?;
+        let started = Instant::now();
+        let refused = |(kernel, Refusal(reason))| BackendError::Unsupported {
+            backend: NAME.to_owned(),
+            kernel,
+            reason,
+        };
+        let mut asm = Assembler::new();
+        let lowered = match options.strict {
+            // Strict code gives the interpreter's bits, and the interpreter calls the library.
+            true => lower::lower(module, level, true, &mut asm),
+            false => {
+                let mut module = expanded(module).into_owned();
+                for pass in ["simplify", "licm", "cse", "dce"] {
+                    if let Some(pass) = passes::by_name(pass) {
+                        pass(&mut module);
+                    }
+                }
+                lower::lower(&module, level, false, &mut asm)
+            }
+        };
+        let Lowered {
+            codes,
+            entries,
+            pool,
+            fallbacks,
+        } = lowered.map_err(refused)?;
+        let mut symbols = Vec::with_capacity(codes.len());
+        for code in &codes {
+            let allocation = machine::allocate(code, level);
+            let offset = asm.here();
+            machine::emit(code, &allocation, level, &mut asm);
+            symbols.push(Symbol {
+                name: code.name.clone(),
+                offset,
+                size: asm.here() - offset,
+            });
+        }
+        let code = asm.finish(&pool);
+        let starts: Vec<usize> = entries.iter().map(|entry| code.offset(*entry)).collect();
+        let region = Region::new(&code.bytes).map_err(|error| BackendError::Compiler {
+            compiler: NAME.to_owned(),
+            source_path: "machine code".to_owned(),
+            log: error.to_string(),
+        })?;
+        let announced = profile::announce(&region, &symbols);
+        let log = format!(
+            "{level}, {} bytes of code in {:.0} µs\n",
+            code.pool_at,
+            started.elapsed().as_secs_f64() * 1e6
+        );
+        let address = region.address();
+        let mut starts = starts.into_iter();
+        let entry = |name: &str| {
+            let start = starts.next().ok_or_else(|| BackendError::Call {
+                kernel: name.to_owned(),
+                reason: "its entry point is lost".to_owned(),
+            })?;
+            // SAFETY: a function of this type begins there.
+            Ok(unsafe { std::mem::transmute::<*const u8, Entry>(address.add(start)) })
+        };
+        let made = Made {
+            code: String::new(),
+            log: Some(log),
+            cached: false,
+        };
+        let kept = Kept {
+            _announced: announced,
+            region,
+            _fallbacks: fallbacks,
+        };
+        let kept = Arc::new(kept);
+        let inner = NativeExecutable::new(NAME, module, entry, made, kept.clone())?;
+        Ok(Arc::new(X86Executable {
+            inner: Arc::new(inner),
+            kept,
+            symbols,
+            pool_at: code.pool_at,
+        }))
+    }
+}
+
+/// What the code needs as long as it can be called.
+struct Kept {
+    /// Dropped before the region that it tells about.
+    _announced: Announced,
+    region: Region,
+    _fallbacks: Vec<Box<Fallback>>,
+}
+
+/// Compiled kernels, which are disassembled when somebody asks.
+struct X86Executable {
+    inner: Arc<NativeExecutable<Arc<Kept>>>,
+    kept: Arc<Kept>,
+    symbols: Vec<Symbol>,
+    pool_at: usize,
+}
+
+impl Executable for X86Executable {
+    fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+        self.inner.run(kernel, arguments)
+    }
+
+    fn prepare(
+        self: Arc<Self>,
+        kernel: &str,
+        arguments: &[PreparedArgument],
+    ) -> Option<Box<dyn PreparedCall>> {
+        self.inner.clone().prepare(kernel, arguments)
+    }
+
+    fn code(&self) -> String {
+        let bytes = self.kept.region.bytes();
+        disassemble(bytes, 0, &self.symbols, self.pool_at)
+    }
+
+    fn log(&self) -> Option<&str> {
+        self.inner.log()
+    }
+}

@@ -1,0 +1,600 @@
+//! What is known of a function before code is written: how indices are made up, which values need a register, which arrays are
+//! variables, and which products are part of a sum.
+
+use super::linear::Linear;
+use loopwright_kernel::interpret::Layout;
+use loopwright_kernel::{
+    Block, Function, FunctionKind, Inst, LoopKind, Module, Space, Stmt, Type, Value,
+};
+use loopwright_ops::{DType, Op, Scalar};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// What is known of a function.
+pub(crate) struct Analysis {
+    /// Constants.
+    pub(crate) constants: Vec<Option<Scalar>>,
+    /// Indices and pointers as sums of products; pointers are in bytes.
+    pub(crate) forms: Vec<Option<Linear>>,
+    /// Whether a value is needed as such, and not only as a part of addresses.
+    pub(crate) needed: Vec<bool>,
+    /// How often a value is used, as a part of addresses too.
+    pub(crate) uses: Vec<u32>,
+    /// Arrays of one element that are only read and written: variables, which can be in registers.
+    pub(crate) variable: Vec<bool>,
+    /// When a value is defined, and, for the variable of a loop, when that ends.
+    pub(crate) defined: Vec<u32>,
+    pub(crate) loop_ends: FxHashMap<Value, u32>,
+    /// Products that only one sum uses, and which are computed with it.
+    pub(crate) contracted: Vec<bool>,
+    /// Loads of which only copies in all lanes of vectors are needed.
+    pub(crate) broadcast: Vec<bool>,
+    /// Reads of a variable that need no copy of it: nothing writes the variable before their last use.
+    pub(crate) alias: Vec<bool>,
+    /// Values that are computed right into the variable that they are stored to: the array.
+    pub(crate) into: Vec<Option<Value>>,
+    /// The instruction of each value, as an address in the function's body: ops that are computed with others.
+    pub(crate) maps: FxHashMap<Value, (Op, SmallVec<[Value; 3]>)>,
+}
+
+/// What the walk collects to find variables.
+#[derive(Clone, Copy, Default)]
+struct Array {
+    /// The parallel loop it is made in.
+    parallel: u32,
+    disqualified: bool,
+}
+
+struct Walk<'f> {
+    module: &'f Module,
+    function: &'f Function,
+    contract: bool,
+    found: Analysis,
+    arrays: FxHashMap<Value, Array>,
+    time: u32,
+    parallel: u32,
+    parallels: u32,
+    /// Whether the function's parallel loops run on the pool.
+    pooled: bool,
+    /// For each use of a value as such: what makes it needed.
+    inst_operands: Vec<SmallVec<[Value; 3]>>,
+    roots: Vec<Value>,
+}
+
+/// Looks at a function. `contract`: a sum of a product may be rounded once.
+pub(crate) fn analyse(module: &Module, function: &Function, contract: bool) -> Analysis {
+    let count = function.values.len();
+    let mut walk = Walk {
+        module,
+        function,
+        contract,
+        found: Analysis {
+            constants: vec![None; count],
+            forms: vec![None; count],
+            needed: vec![false; count],
+            uses: vec![0; count],
+            variable: vec![false; count],
+            defined: vec![0; count],
+            loop_ends: FxHashMap::default(),
+            contracted: vec![false; count],
+            broadcast: vec![false; count],
+            alias: vec![false; count],
+            into: vec![None; count],
+            maps: FxHashMap::default(),
+        },
+        arrays: FxHashMap::default(),
+        time: 1,
+        parallel: 0,
+        parallels: 0,
+        pooled: matches!(function.kind, FunctionKind::Kernel { .. }),
+        inst_operands: vec![SmallVec::new(); count],
+        roots: Vec::new(),
+    };
+    for param in &function.params {
+        walk.atom(param.value);
+    }
+    walk.block(&function.body);
+    for (array, info) in &walk.arrays {
+        walk.found.variable[array.0 as usize] = !info.disqualified;
+    }
+    walk.mark();
+    walk.contractions(&function.body);
+    walk.broadcasts(&function.body);
+    walk.variables(&function.body);
+    walk.found
+}
+
+impl Walk<'_> {
+    fn atom(&mut self, value: Value) {
+        match self.function.ty(value) {
+            Type::Scalar(DType::I64) | Type::Pointer(..) => {
+                self.found.forms[value.0 as usize] = Some(Linear::value(value));
+            }
+            _ => {}
+        }
+    }
+
+    fn form(&self, value: Value) -> Linear {
+        let form = &self.found.forms[value.0 as usize];
+        form.clone().unwrap_or_else(|| Linear::value(value))
+    }
+
+    fn block(&mut self, block: &Block) {
+        for stmt in block {
+            self.time += 1;
+            self.statement(stmt);
+        }
+    }
+
+    /// A use that is not a read or write of an array as such.
+    fn escapes(&mut self, value: Value) {
+        if let Some(array) = self.arrays.get_mut(&value) {
+            array.disqualified = true;
+        }
+    }
+
+    /// A read or write of `ty` at an element of what may be a variable.
+    fn accessed(&mut self, ptr: Value, index: Value, ty: &Type) {
+        let zero = self.form(index).known() == Some(0);
+        let parallel = self.parallel;
+        let whole = self.function.ty(ptr).pointee() == Some(ty);
+        if let Some(array) = self.arrays.get_mut(&ptr)
+            && !(zero && whole && array.parallel == parallel)
+        {
+            array.disqualified = true;
+        }
+    }
+
+    fn statement(&mut self, stmt: &Stmt) {
+        stmt.operands(&mut |operand| self.found.uses[operand.0 as usize] += 1);
+        match stmt {
+            Stmt::Let(value, inst) => self.definition(*value, inst),
+            Stmt::Store { ptr, index, value } => {
+                let ty = self.function.ty(*value).clone();
+                self.accessed(*ptr, *index, &ty);
+                self.escapes(*value);
+                self.roots.push(*value);
+                self.access_roots(*ptr, *index);
+            }
+            Stmt::For {
+                var,
+                start,
+                end,
+                step,
+                kind,
+                body,
+            } => {
+                self.roots.extend([*start, *end, *step]);
+                self.found.defined[var.0 as usize] = self.time;
+                self.atom(*var);
+                let outer = self.parallel;
+                if self.pooled && *kind == LoopKind::Parallel && outer == 0 {
+                    self.parallels += 1;
+                    self.parallel = self.parallels;
+                }
+                self.block(body);
+                self.parallel = outer;
+                self.time += 1;
+                self.found.loop_ends.insert(*var, self.time);
+            }
+            Stmt::While { head, cond, body } => {
+                self.block(head);
+                self.roots.push(*cond);
+                self.block(body);
+                self.time += 1;
+            }
+            Stmt::If {
+                cond,
+                then,
+                otherwise,
+            } => {
+                self.roots.push(*cond);
+                self.block(then);
+                self.block(otherwise);
+            }
+            other => {
+                let mut operands = SmallVec::<[Value; 4]>::new();
+                other.operands(&mut |operand| operands.push(*operand));
+                for operand in operands {
+                    self.escapes(operand);
+                    self.roots.push(operand);
+                }
+            }
+        }
+    }
+
+    /// What an address is made of is needed, where it is not a variable.
+    fn access_roots(&mut self, ptr: Value, index: Value) {
+        let address = self.address(ptr, index);
+        for term in &address.terms {
+            self.roots.extend(term.factors.iter().copied());
+        }
+    }
+
+    /// The address of an element, in bytes.
+    fn address(&self, ptr: Value, index: Value) -> Linear {
+        address(self.module, self.function, &self.found, ptr, index)
+    }
+
+    fn definition(&mut self, value: Value, inst: &Inst) {
+        let at = value.0 as usize;
+        self.found.defined[at] = self.time;
+        let is_index = *self.function.ty(value) == Type::INDEX;
+        let mut operands = SmallVec::<[Value; 3]>::new();
+        inst.operands(&mut |operand| operands.push(*operand));
+        match inst {
+            Inst::Const(scalar) => {
+                self.found.constants[at] = Some(*scalar);
+                if is_index {
+                    self.found.forms[at] = Some(Linear::constant(scalar.bits().cast_signed()));
+                }
+            }
+            Inst::Map(op, of) => {
+                self.found.maps.insert(value, (*op, of.clone()));
+                if is_index {
+                    let form = match (op, of.as_slice()) {
+                        (Op::Add, &[a, b]) => self.form(a).plus(&self.form(b)).short(),
+                        (Op::Sub, &[a, b]) => self.form(a).plus(&self.form(b).times(-1)).short(),
+                        (Op::Mul, &[a, b]) => self.form(a).product(&self.form(b)),
+                        (Op::Neg, &[a]) => Some(self.form(a).times(-1)),
+                        (Op::Copy, &[a]) => Some(self.form(a)),
+                        (Op::MulAdd, &[a, b, c]) => {
+                            let product = self.form(a).product(&self.form(b));
+                            product.and_then(|product| product.plus(&self.form(c)).short())
+                        }
+                        _ => None,
+                    };
+                    self.found.forms[at] = Some(form.unwrap_or_else(|| Linear::value(value)));
+                }
+                self.inst_operands[at] = operands;
+            }
+            Inst::Alloc { space, ty, count } => {
+                if *space == Space::Private
+                    && *count == 1
+                    && matches!(ty, Type::Scalar(_) | Type::Vector(..))
+                {
+                    let array = Array {
+                        parallel: self.parallel,
+                        disqualified: false,
+                    };
+                    self.arrays.insert(value, array);
+                }
+                self.atom(value);
+            }
+            Inst::Load { ptr, index } => {
+                let ty = self.function.ty(value).clone();
+                self.accessed(*ptr, *index, &ty);
+                let address = self.address(*ptr, *index);
+                let factors = address.terms.iter().flat_map(|term| term.factors.iter());
+                // Reading has no effect but its value: if that is not needed, neither is the address.
+                self.inst_operands[at] = factors.copied().collect();
+                self.atom(value);
+            }
+            Inst::Offset { ptr, index } => {
+                self.escapes(*ptr);
+                self.found.forms[at] = Some(self.address(*ptr, *index));
+                self.pointer_operands(value);
+            }
+            Inst::Field { ptr, field } => {
+                self.escapes(*ptr);
+                let offset = self.field_offset(*ptr, *field);
+                self.found.forms[at] = Some(self.form(*ptr).plus(&Linear::constant(offset)));
+                self.pointer_operands(value);
+            }
+            Inst::Elements(ptr) => {
+                self.escapes(*ptr);
+                self.found.forms[at] = Some(self.form(*ptr));
+                self.pointer_operands(value);
+            }
+            Inst::Atomic { .. } | Inst::CompareExchange { .. } | Inst::Call(..) => {
+                for operand in &operands {
+                    self.escapes(*operand);
+                }
+                self.roots.push(value);
+                if let Inst::Atomic {
+                    ptr,
+                    index,
+                    value: operand,
+                    ..
+                } = inst
+                {
+                    self.access_roots(*ptr, *index);
+                    self.roots.push(*operand);
+                } else if let Inst::CompareExchange {
+                    ptr,
+                    index,
+                    expected,
+                    value: new,
+                } = inst
+                {
+                    self.access_roots(*ptr, *index);
+                    self.roots.extend([*expected, *new]);
+                } else {
+                    self.roots.extend(operands.iter().copied());
+                }
+                self.atom(value);
+            }
+            _ => {
+                for operand in &operands {
+                    self.escapes(*operand);
+                }
+                self.inst_operands[at] = operands;
+                self.atom(value);
+            }
+        }
+    }
+
+    /// What a pointer's form mentions is needed where the pointer is.
+    fn pointer_operands(&mut self, value: Value) {
+        let form = self.form(value);
+        let factors = form.terms.iter().flat_map(|term| term.factors.iter());
+        self.inst_operands[value.0 as usize] = factors.copied().filter(|f| *f != value).collect();
+    }
+
+    fn field_offset(&self, ptr: Value, field: u32) -> i64 {
+        let Some(Type::Struct(id)) = self.function.ty(ptr).pointee() else {
+            return 0;
+        };
+        let fields = &self.module.structs[id.0 as usize].fields;
+        let offset = Layout::field_offset(self.module, fields, field as usize);
+        offset.unwrap_or(0) as i64
+    }
+
+    /// Marks what is needed, from the roots on.
+    fn mark(&mut self) {
+        let mut open = std::mem::take(&mut self.roots);
+        while let Some(value) = open.pop() {
+            let needed = &mut self.found.needed[value.0 as usize];
+            if !*needed {
+                *needed = true;
+                open.extend(self.inst_operands[value.0 as usize].iter().copied());
+            }
+        }
+    }
+
+    /// Finds products of floats that one sum in the same block uses and nothing else does.
+    fn contractions(&mut self, block: &Block) {
+        for stmt in block {
+            for inner in stmt.blocks().into_iter().flatten() {
+                self.contractions(inner);
+            }
+        }
+        if !self.contract {
+            return;
+        }
+        let mut here: FxHashMap<Value, ()> = FxHashMap::default();
+        for stmt in block {
+            let Stmt::Let(value, Inst::Map(op, operands)) = stmt else {
+                continue;
+            };
+            let float = matches!(
+                self.function.ty(*value).dtype(),
+                Some(DType::F32 | DType::F64)
+            );
+            if !float {
+                continue;
+            }
+            match op {
+                Op::Mul => {
+                    here.insert(*value, ());
+                }
+                Op::Add | Op::Sub => {
+                    let single = |operand: &Value| {
+                        self.found.uses[operand.0 as usize] == 1 && here.contains_key(operand)
+                    };
+                    // The second operand first: running values are the first.
+                    if let Some(product) = operands.iter().rev().find(|operand| single(operand)) {
+                        self.found.contracted[product.0 as usize] = true;
+                        // A sum of which a product is part is itself no product.
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Finds loads of scalars that are only wanted in all lanes of vectors.
+    fn broadcasts(&mut self, block: &Block) {
+        let mut splats: FxHashMap<Value, u32> = FxHashMap::default();
+        count_splats(block, &mut splats);
+        for (value, count) in splats {
+            if self.found.uses[value.0 as usize] == count {
+                self.found.broadcast[value.0 as usize] = true;
+            }
+        }
+    }
+
+    /// Finds which reads of variables need no copy, and which values are computed right into a variable.
+    fn variables(&mut self, block: &Block) {
+        for stmt in block {
+            for inner in stmt.blocks().into_iter().flatten() {
+                self.variables(inner);
+            }
+        }
+        // For every variable touched in this block: when it is read and written, and by what.
+        let mut last_use: FxHashMap<Value, usize> = FxHashMap::default();
+        let mut defined: FxHashMap<Value, usize> = FxHashMap::default();
+        let mut reads: Vec<(Value, Value, usize)> = Vec::new();
+        let mut writes: FxHashMap<Value, Vec<(usize, Option<Value>)>> = FxHashMap::default();
+        let mut touched: FxHashMap<Value, Vec<usize>> = FxHashMap::default();
+        for (at, stmt) in block.iter().enumerate() {
+            stmt.operands(&mut |operand| {
+                last_use.insert(*operand, at);
+            });
+            match stmt {
+                Stmt::Let(value, inst) => {
+                    defined.insert(*value, at);
+                    if let Inst::Load { ptr, .. } = inst
+                        && self.found.variable[ptr.0 as usize]
+                    {
+                        reads.push((*value, *ptr, at));
+                        touched.entry(*ptr).or_default().push(at);
+                    }
+                    // What a product uses is used where the sum is.
+                    if let Inst::Map(_, operands) = inst {
+                        for operand in operands {
+                            if self.found.contracted[operand.0 as usize]
+                                && let Some((_, factors)) = self.found.maps.get(operand)
+                            {
+                                for factor in factors {
+                                    last_use.insert(*factor, at);
+                                }
+                            }
+                        }
+                    }
+                }
+                Stmt::Store { ptr, value, .. } if self.found.variable[ptr.0 as usize] => {
+                    writes.entry(*ptr).or_default().push((at, Some(*value)));
+                    touched.entry(*ptr).or_default().push(at);
+                }
+                _ => {
+                    let mut inner = Inner::default();
+                    for block in stmt.blocks().into_iter().flatten() {
+                        inner.block(block);
+                    }
+                    for value in inner.used {
+                        last_use.insert(value, at);
+                    }
+                    for array in inner.written {
+                        if self.found.variable[array.0 as usize] {
+                            writes.entry(array).or_default().push((at, None));
+                            touched.entry(array).or_default().push(at);
+                        }
+                    }
+                    for array in inner.read {
+                        if self.found.variable[array.0 as usize] {
+                            touched.entry(array).or_default().push(at);
+                        }
+                    }
+                }
+            }
+        }
+        // Values computed right into the variable: nothing touches it in between.
+        let mut early: FxHashMap<(Value, usize), usize> = FxHashMap::default();
+        for (array, writes) in &writes {
+            for (at, value) in writes {
+                let Some(value) = value else { continue };
+                let Some(&made) = defined.get(value) else {
+                    continue;
+                };
+                let between = touched[array]
+                    .iter()
+                    .any(|touch| *touch > made && *touch < *at);
+                let direct =
+                    self.found.uses[value.0 as usize] == 1
+                        && !between
+                        && !self.found.contracted[value.0 as usize]
+                        && self.found.maps.get(value).is_some_and(|(op, _)| {
+                            computed_in_place(*op, self.function.ty(*value))
+                        });
+                if direct {
+                    self.found.into[value.0 as usize] = Some(*array);
+                    early.insert((*array, *at), made);
+                }
+            }
+        }
+        for (value, array, at) in reads {
+            let last = last_use.get(&value).copied().unwrap_or(at);
+            let next = writes.get(&array).and_then(|writes| {
+                let mut times = writes.iter().map(|(write, _)| {
+                    (
+                        *write,
+                        early.get(&(array, *write)).copied().unwrap_or(*write),
+                    )
+                });
+                times
+                    .find(|(write, _)| *write > at)
+                    .map(|(write, early)| early.min(write))
+            });
+            // A statement with blocks that both uses the value and writes the variable may do so in any order.
+            let nested = writes.get(&array).is_some_and(|writes| {
+                writes
+                    .iter()
+                    .any(|(write, stored)| *write == last && stored.is_none())
+            });
+            self.found.alias[value.0 as usize] = !nested && next.is_none_or(|next| last <= next);
+        }
+    }
+}
+
+/// Values and arrays that blocks mention.
+#[derive(Default)]
+struct Inner {
+    used: Vec<Value>,
+    read: Vec<Value>,
+    written: Vec<Value>,
+}
+
+impl Inner {
+    fn block(&mut self, block: &Block) {
+        for stmt in block {
+            stmt.operands(&mut |operand| self.used.push(*operand));
+            match stmt {
+                Stmt::Store { ptr, .. } => self.written.push(*ptr),
+                Stmt::Let(_, Inst::Load { ptr, .. }) => self.read.push(*ptr),
+                _ => {}
+            }
+            for inner in stmt.blocks().into_iter().flatten() {
+                self.block(inner);
+            }
+        }
+    }
+}
+
+fn count_splats(block: &Block, splats: &mut FxHashMap<Value, u32>) {
+    let mut loads: FxHashMap<Value, ()> = FxHashMap::default();
+    fn collect(
+        block: &Block,
+        loads: &mut FxHashMap<Value, ()>,
+        splats: &mut FxHashMap<Value, u32>,
+    ) {
+        for stmt in block {
+            match stmt {
+                Stmt::Let(value, Inst::Load { .. }) => {
+                    loads.insert(*value, ());
+                }
+                Stmt::Let(_, Inst::Splat(value)) if loads.contains_key(value) => {
+                    *splats.entry(*value).or_default() += 1;
+                }
+                _ => {}
+            }
+            for inner in stmt.blocks().into_iter().flatten() {
+                collect(inner, loads, splats);
+            }
+        }
+    }
+    collect(block, &mut loads, splats);
+}
+
+/// Ops whose machine instruction writes its result last and at once.
+fn computed_in_place(op: Op, ty: &Type) -> bool {
+    match ty {
+        Type::Scalar(DType::F32 | DType::F64) | Type::Vector(DType::F32 | DType::F64, _) => {
+            matches!(op, Op::Add | Op::Sub | Op::Mul)
+        }
+        Type::Vector(DType::I32 | DType::U32 | DType::I64 | DType::U64, _) => {
+            matches!(op, Op::Add | Op::Sub)
+        }
+        _ => false,
+    }
+}
+
+/// The address of an element, in bytes.
+pub(crate) fn address(
+    module: &Module,
+    function: &Function,
+    found: &Analysis,
+    ptr: Value,
+    index: Value,
+) -> Linear {
+    let form = |value: Value| {
+        let form = &found.forms[value.0 as usize];
+        form.clone().unwrap_or_else(|| Linear::value(value))
+    };
+    let size = function
+        .ty(ptr)
+        .pointee()
+        .and_then(|ty| Layout::of(module, ty))
+        .map_or(0, |layout| layout.size as i64);
+    form(ptr).plus(&form(index).times(size))
+}

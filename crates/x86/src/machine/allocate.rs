@@ -1,0 +1,319 @@
+//! Registers for virtual registers: a linear scan over intervals.
+//!
+//! Each virtual register is needed from its first mention to its last, and through every loop around a mention that it
+//! lives longer than. It gets one place for all that time: a register, or, where those run out, a slot in the frame; whoever
+//! is mentioned least, counted by the depth of loops, goes there. Vector constants go back to the pool and need no slot. If all fit,
+//! all registers are used; else some are held back for the moments in which a value is out of its slot.
+
+use super::{Access, Class, Code, Inst, VReg, frame};
+use crate::asm::{Gpr, R8, R9, R10, R11, R12, R13, R14, R15, RBP, RBX, RCX, RDI, RDX, RSI};
+use crate::level::Level;
+
+/// Where a virtual register is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Home {
+    /// Nothing mentions it.
+    Nowhere,
+    /// In this register of its class.
+    Reg(u8),
+    /// In the frame, at this offset.
+    Slot(i32),
+    /// In the pool, at this offset.
+    Pool(u32),
+}
+
+/// Where everything is.
+#[derive(Clone, Debug)]
+pub(crate) struct Allocation {
+    pub(crate) homes: Vec<Home>,
+    /// Bytes of the frame.
+    pub(crate) frame: u64,
+    /// For each call, in order: the registers that must be kept over it.
+    pub(crate) kept: Vec<Vec<VReg>>,
+    /// Where the registers are kept over a call.
+    pub(crate) keep_at: i32,
+    /// General registers that are written.
+    pub(crate) written: u16,
+}
+
+/// General registers in the order in which they are given out: those that a function may change freely come first. `rax` is never given
+/// out: instructions that stand for several need one for themselves.
+const GPRS: [Gpr; 14] = [
+    RCX, RDX, RSI, RDI, R8, R9, R10, R11, RBX, RBP, R12, R13, R14, R15,
+];
+
+/// Held back where general registers run out.
+pub(crate) const SPARE_GPRS: [Gpr; 2] = [R10, R11];
+/// How many vector registers, the last ones, are held back where those run out.
+pub(crate) const SPARE_VECS: u8 = 3;
+/// The mask registers that are held back.
+pub(crate) const SPARE_MASKS: [u8; 2] = [6, 7];
+
+/// A mention counts this many times more for each loop around it.
+const PER_LOOP: f32 = 8.0;
+
+#[derive(Clone, Copy)]
+struct Interval {
+    start: u32,
+    end: u32,
+    weight: f32,
+}
+
+const UNUSED: Interval = Interval {
+    start: u32::MAX,
+    end: 0,
+    weight: 0.0,
+};
+
+/// Finds a place for every register of a function.
+pub(crate) fn allocate(code: &Code, level: Level) -> Allocation {
+    let (intervals, hints, calls) = intervals(code);
+    let mut order: Vec<u32> = (0..code.regs.len() as u32).collect();
+    order.retain(|reg| intervals[*reg as usize].start != u32::MAX);
+    order.sort_unstable_by_key(|reg| (intervals[*reg as usize].start, *reg));
+
+    let mut homes = vec![Home::Nowhere; code.regs.len()];
+    for class in [Class::Gpr, Class::Vec, Class::Mask] {
+        let of_class = |reg: &&u32| code.regs[**reg as usize].class == class;
+        let members: Vec<u32> = order.iter().filter(of_class).copied().collect();
+        let scan = |spare: bool| {
+            let scan = Scan {
+                code,
+                intervals: &intervals,
+                hints: &hints,
+                pool: registers(class, level, spare),
+            };
+            scan.run(&members)
+        };
+        let mut given = scan(false);
+        if given.iter().any(Option::is_none) {
+            given = scan(true);
+        }
+        for (reg, given) in members.iter().zip(given) {
+            if let Some(register) = given {
+                homes[*reg as usize] = Home::Reg(register);
+            }
+        }
+    }
+
+    let mut bytes = code.frame.max(frame::FREE).next_multiple_of(64);
+    slots(code, level, &order, &intervals, &mut homes, &mut bytes);
+
+    let keep_at = bytes as i32;
+    let mut most = 0;
+    let kept = calls.iter().map(|at| {
+        let at = *at;
+        let across = order.iter().filter(|reg| {
+            let interval = intervals[**reg as usize];
+            interval.start < 2 * at && interval.end > 2 * at + 1
+        });
+        let across = across.filter(|reg| matches!(homes[**reg as usize], Home::Reg(_)));
+        let kept: Vec<VReg> = across.map(|reg| VReg(*reg)).collect();
+        let bytes: u64 = kept.iter().map(|reg| size(code, level, reg.0)).sum();
+        most = most.max(bytes);
+        kept
+    });
+    let kept: Vec<Vec<VReg>> = kept.collect();
+    let mut written = SPARE_GPRS.iter().fold(0, |mask, gpr| mask | 1u16 << gpr.0);
+    for (home, info) in homes.iter().zip(&code.regs) {
+        if let (Home::Reg(register), Class::Gpr) = (home, info.class) {
+            written |= 1 << register;
+        }
+    }
+    Allocation {
+        homes,
+        frame: (bytes + most).next_multiple_of(64),
+        kept,
+        keep_at,
+        written,
+    }
+}
+
+/// The registers of a class in the order in which they are given out.
+fn registers(class: Class, level: Level, spare: bool) -> Vec<u8> {
+    match class {
+        Class::Gpr => {
+            let all = GPRS
+                .iter()
+                .filter(|gpr| !spare || !SPARE_GPRS.contains(gpr));
+            all.map(|gpr| gpr.0).collect()
+        }
+        Class::Vec => {
+            let count = level.registers() - if spare { SPARE_VECS } else { 0 };
+            (0..count).collect()
+        }
+        Class::Mask => {
+            let all = (1..8).filter(|mask| !spare || !SPARE_MASKS.contains(mask));
+            all.collect()
+        }
+    }
+}
+
+/// Bytes that a register takes in the frame.
+pub(super) fn size(code: &Code, level: Level, reg: u32) -> u64 {
+    match code.regs[reg as usize].class {
+        Class::Gpr | Class::Mask => 8,
+        Class::Vec => level.bytes().into(),
+    }
+}
+
+/// When registers are needed, in which other register each would be best, and where calls are.
+fn intervals(code: &Code) -> (Vec<Interval>, Vec<Option<VReg>>, Vec<u32>) {
+    let mut around = vec![None; code.insts.len()];
+    let mut depth = vec![0u32; code.loops.len()];
+    for (number, found) in code.loops.iter().enumerate() {
+        depth[number] = found.outer.map_or(1, |outer| depth[outer as usize] + 1);
+        around[found.start as usize..=found.end as usize].fill(Some(number as u32));
+    }
+    let mut intervals = vec![UNUSED; code.regs.len()];
+    let mut hints = vec![None; code.regs.len()];
+    let mut calls = Vec::new();
+    for (at, inst) in code.insts.iter().enumerate() {
+        let inside: Option<u32> = around[at];
+        let weight =
+            PER_LOOP.powi(inside.map_or(0, |inside| depth[inside as usize].min(12)) as i32);
+        let at = at as u32;
+        inst.registers(&mut |reg, access| {
+            let interval = &mut intervals[reg.0 as usize];
+            let (first, last) = match access {
+                Access::Use => (2 * at, 2 * at),
+                Access::Def => (2 * at + 1, 2 * at + 1),
+                Access::Modify => (2 * at, 2 * at + 1),
+            };
+            interval.start = interval.start.min(first);
+            interval.end = interval.end.max(last);
+            interval.weight += weight;
+            let scope = code.regs[reg.0 as usize].scope;
+            let mut at = inside;
+            while at != scope {
+                let Some(number) = at else {
+                    unreachable!("register {reg:?} is mentioned outside of its scope by {inst:?}")
+                };
+                let found = code.loops[number as usize];
+                if found.outer == scope {
+                    interval.start = interval.start.min(2 * found.start);
+                    interval.end = interval.end.max(2 * found.end + 1);
+                }
+                at = found.outer;
+            }
+        });
+        match inst {
+            Inst::Copy { to, from } => {
+                hints[to.0 as usize] = Some(*from);
+                if hints[from.0 as usize].is_none() {
+                    hints[from.0 as usize] = Some(*to);
+                }
+            }
+            Inst::Call { .. } => calls.push(at),
+            _ => {}
+        }
+    }
+    (intervals, hints, calls)
+}
+
+struct Scan<'a> {
+    code: &'a Code,
+    intervals: &'a [Interval],
+    hints: &'a [Option<VReg>],
+    pool: Vec<u8>,
+}
+
+impl Scan<'_> {
+    /// What each member gets; `None`: no register.
+    fn run(&self, members: &[u32]) -> Vec<Option<u8>> {
+        let mut given: Vec<Option<u8>> = vec![None; members.len()];
+        let mut place = vec![u32::MAX; self.code.regs.len()];
+        for (at, reg) in members.iter().enumerate() {
+            place[*reg as usize] = at as u32;
+        }
+        let mut free = self.pool.clone();
+        free.reverse();
+        // Those that have a register now: places in `members`.
+        let mut active: Vec<u32> = Vec::new();
+        for (at, reg) in members.iter().enumerate() {
+            let interval = self.intervals[*reg as usize];
+            active.retain(|other| {
+                let over = self.intervals[members[*other as usize] as usize].end < interval.start;
+                if over && let Some(register) = given[*other as usize] {
+                    free.push(register);
+                }
+                !over
+            });
+            if !free.is_empty() {
+                let hinted = self.hints[*reg as usize].and_then(|hint| {
+                    let place = place[hint.0 as usize];
+                    let register = *given.get(place as usize)?;
+                    free.iter().position(|free| Some(*free) == register)
+                });
+                let chosen = hinted.unwrap_or(free.len() - 1);
+                given[at] = Some(free.remove(chosen));
+                active.push(at as u32);
+                continue;
+            }
+            let weight = |place: u32| self.weight(members[place as usize]);
+            let least =
+                (0..active.len()).min_by(|a, b| weight(active[*a]).total_cmp(&weight(active[*b])));
+            if let Some(least) = least
+                && weight(active[least]) < self.weight(*reg)
+            {
+                let loser = active.swap_remove(least);
+                given[at] = given[loser as usize].take();
+                active.push(at as u32);
+            }
+        }
+        given
+    }
+
+    /// What it costs to have a register elsewhere. A constant is only read, and the machine reads it from the pool as part of
+    /// an instruction.
+    fn weight(&self, reg: u32) -> f32 {
+        let weight = self.intervals[reg as usize].weight;
+        match self.code.regs[reg as usize].constant {
+            Some(_) => weight / 4.0,
+            None => weight,
+        }
+    }
+}
+
+/// Room in the frame for what has no register. Two that are never needed at the same time share it.
+fn slots(
+    code: &Code,
+    level: Level,
+    order: &[u32],
+    intervals: &[Interval],
+    homes: &mut [Home],
+    bytes: &mut u64,
+) {
+    let mut taken: Vec<(u32, u64, i32)> = Vec::new();
+    let mut free: Vec<(u64, i32)> = Vec::new();
+    for reg in order {
+        let home = &mut homes[*reg as usize];
+        if *home != Home::Nowhere {
+            continue;
+        }
+        if let Some(at) = code.regs[*reg as usize].constant {
+            *home = Home::Pool(at);
+            continue;
+        }
+        let interval = intervals[*reg as usize];
+        taken.retain(|(end, size, at)| {
+            let over = *end < interval.start;
+            if over {
+                free.push((*size, *at));
+            }
+            !over
+        });
+        let size = size(code, level, *reg);
+        let at = match free.iter().position(|(free, _)| *free == size) {
+            Some(found) => free.swap_remove(found).1,
+            None => {
+                let at = bytes.next_multiple_of(size);
+                *bytes = at + size;
+                at as i32
+            }
+        };
+        taken.push((interval.end, size, at));
+        *home = Home::Slot(at);
+    }
+    *bytes = bytes.next_multiple_of(64);
+}
