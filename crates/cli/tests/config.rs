@@ -194,7 +194,10 @@ fn the_device_is_a_setting() {
 #[cfg(unix)]
 #[test]
 fn auto_does_not_pass_over_a_broken_device() {
-    let sandbox = program(Sandbox::new().with_variable("LOOPWRIGHT_CC", "false"));
+    let broken = Sandbox::new()
+        .with_variable("LOOPWRIGHT_X86_LEVEL", "none")
+        .with_variable("LOOPWRIGHT_CC", "false");
+    let sandbox = program(broken);
     let told = sandbox.fail(1, &["run", "p.lw"]);
     assert!(told.starts_with("error: device `cc` is broken: "), "{told}");
     assert!(told.contains("`--device interp` does without it"), "{told}");

@@ -280,7 +280,7 @@ fn out_of_memory() {
 #[test]
 fn unknown_device() {
     let sandbox = free();
-    let expected = "error: there is no device `gpu`\n help: the devices are cc, gccjit, interp, manycore, null and auto\n";
+    let expected = "error: there is no device `gpu`\n help: the devices are x86, cc, gccjit, interp, manycore, null and auto\n";
     let run = ["run", "free.lw", "--set", "M=2", "--device", "gpu"];
     assert_eq!(sandbox.fail(2, &run), expected);
     assert_eq!(sandbox.fail(2, &["check", "--device", "gpu"]), expected);

@@ -376,7 +376,11 @@ fn several_devices_have_numbers() {
 #[cfg(unix)]
 #[test]
 fn a_broken_device_is_told_apart_from_a_missing_one() {
-    let broken = Sandbox::new().with_variable("LOOPWRIGHT_CC", "false");
+    let with_compiler = |command: &str| {
+        let sandbox = Sandbox::new().with_variable("LOOPWRIGHT_X86_LEVEL", "none");
+        sandbox.with_variable("LOOPWRIGHT_CC", command)
+    };
+    let broken = with_compiler("false");
     let text = broken.succeed(&["devices"]);
     assert!(
         text.contains("cc        cpu          broken: the C compiler"),
@@ -384,11 +388,16 @@ fn a_broken_device_is_told_apart_from_a_missing_one() {
     );
     assert!(!text.contains("what `auto` takes"), "{text}");
     let document = broken.json(&["devices", "--json"]);
-    assert_eq!(document["devices"][0]["broken"], true);
-    let missing = Sandbox::new().with_variable("LOOPWRIGHT_CC", "/nonexistent");
+    assert_eq!(document["devices"][1]["broken"], true);
+    let missing = with_compiler("/nonexistent");
     let document = missing.json(&["devices", "--json"]);
-    assert_eq!(document["devices"][0]["broken"], false);
-    assert_eq!(document["devices"][1]["auto"], json!(true));
+    assert_eq!(document["devices"][1]["broken"], false);
+    assert_eq!(document["devices"][2]["auto"], json!(true));
+    let level = Sandbox::new().with_variable("LOOPWRIGHT_X86_LEVEL", "avx9");
+    let document = level.json(&["devices", "--json"]);
+    assert_eq!(document["devices"][0]["broken"], true);
+    let reason = document["devices"][0]["reason"].as_str().expect("a reason");
+    assert_eq!(reason, "LOOPWRIGHT_X86_LEVEL: there is no level `avx9`");
 }
 
 /// What a plan says of a program whose steps need their scratch memory one after the other.

@@ -31,7 +31,7 @@ fn devices_are_listed_with_their_limits() {
     let document = Sandbox::new().json(&["devices", "--json"]);
     let devices = document["devices"].as_array().expect("a list");
     let names: Vec<&Value> = devices.iter().map(|device| &device["name"]).collect();
-    assert_eq!(names, ["cc", "gccjit", "interp", "manycore", "null"]);
+    assert_eq!(names, ["x86", "cc", "gccjit", "interp", "manycore", "null"]);
     for device in devices {
         for key in [
             "backend",
@@ -45,18 +45,18 @@ fn devices_are_listed_with_their_limits() {
         }
         assert!(device["capabilities"]["dtypes"].is_array(), "{device}");
     }
-    assert_eq!(devices[2]["available"], true, "the interpreter always is");
-    assert_eq!(devices[3]["kind"], "accelerator");
-    assert_eq!(devices[3]["level"], "device");
-    assert_eq!(devices[3]["host_memory"], false);
-    assert_eq!(devices[4]["capabilities"]["computes"], false);
+    assert_eq!(devices[3]["available"], true, "the interpreter always is");
+    assert_eq!(devices[4]["kind"], "accelerator");
+    assert_eq!(devices[4]["level"], "device");
+    assert_eq!(devices[4]["host_memory"], false);
+    assert_eq!(devices[5]["capabilities"]["computes"], false);
 }
 
 #[test]
 fn a_missing_device_says_why() {
     let sandbox = Sandbox::new().with_variable("LOOPWRIGHT_CC", "/nonexistent");
     let document = sandbox.json(&["devices", "--json"]);
-    let cc = &document["devices"][0];
+    let cc = &document["devices"][1];
     assert_eq!(cc["available"], false);
     assert_eq!(cc["reason"], "the C compiler `/nonexistent` was not found");
     let text = sandbox.succeed(&["devices"]);
@@ -245,20 +245,22 @@ fn a_scalar_is_shown_on_one_line() {
 #[test]
 fn auto_says_what_it_skipped() {
     let sandbox = product()
+        .with_variable("LOOPWRIGHT_X86_LEVEL", "none")
         .with_variable("LOOPWRIGHT_CC", "/nonexistent")
         .with_variable("LOOPWRIGHT_GCCJIT", "/nonexistent");
     let text = sandbox.succeed(&["run", "product.lw"]);
-    let expected =
-        "interp (auto: cc is not available: the C compiler `/nonexistent` was not found; gccjit is";
+    let expected = "interp (auto: x86 is not available: LOOPWRIGHT_X86_LEVEL is `none`; \
+         cc is not available: the C compiler `/nonexistent` was not found; gccjit is";
     assert!(text.contains(expected), "{text}");
     let document = sandbox.json(&["run", "product.lw", "--json"]);
     assert_eq!(document["device"], "interp");
     let skipped = document["skipped"].as_array().expect("a list");
+    assert_eq!(skipped[0]["device"], "x86");
     assert_eq!(
-        skipped[0],
+        skipped[1],
         json!({ "device": "cc", "reason": "the C compiler `/nonexistent` was not found" })
     );
-    assert_eq!(skipped[1]["device"], "gccjit");
+    assert_eq!(skipped[2]["device"], "gccjit");
 }
 
 #[test]
@@ -390,6 +392,7 @@ fn a_plan_counts_all_memory() {
 #[test]
 fn doctor_says_what_is_missing() {
     let sandbox = Sandbox::new()
+        .with_variable("LOOPWRIGHT_X86_LEVEL", "none")
         .with_variable("LOOPWRIGHT_CC", "/nonexistent")
         .with_variable("LOOPWRIGHT_GCCJIT", "/nonexistent");
     let document = sandbox.json(&["doctor", "--json"]);

@@ -37,6 +37,18 @@ pub const OTHER_VARIABLES: &[(&str, &str)] = &[
         "The library of the device `gccjit`, by its path or name; else `libgccjit.so.0` where the system finds it.",
     ),
     (
+        "LOOPWRIGHT_X86_LEVEL",
+        "The instructions that the device `x86` uses: `sse`, `avx2` or `avx512`, else the best that the machine has; `none`: there is no such device.",
+    ),
+    (
+        "LOOPWRIGHT_PERF_MAP",
+        "1: `x86` writes the names and places of its kernels for the profiler `perf`, to `/tmp/perf-PID.map`.",
+    ),
+    (
+        "LOOPWRIGHT_GDB",
+        "1: `x86` tells debuggers the names of its kernels, through GDB's interface for such code.",
+    ),
+    (
         "LOOPWRIGHT_MANYCORE_CORES",
         "Cores of a simulated accelerator, 16 if not set.",
     ),

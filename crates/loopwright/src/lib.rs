@@ -80,7 +80,7 @@
 //! | [`lower`] | from loops to a kernel |
 //! | [`kernel`] | the kernel IR: validator, passes, interpreter, text form |
 //! | [`backend`] | what a backend is; compiling and running programs |
-//! | [`interp`], [`cc`], [`gccjit`], [`manycore`], [`null`] | the backends of every build |
+//! | [`interp`], [`x86`], [`cc`], [`gccjit`], [`manycore`], [`null`] | the backends of every build |
 //! | [`runtime`] | devices, streams, contexts, routines; memory plans and traces |
 //!
 //! and beside it [`ops`] (dtypes, scalars, the op table), [`symbolic`] (sizes and indices), [`text`]
@@ -101,6 +101,7 @@ pub use loopwright_ops as ops;
 pub use loopwright_runtime as runtime;
 pub use loopwright_symbolic as symbolic;
 pub use loopwright_text as text;
+pub use loopwright_x86 as x86;
 
 /// The pages of the book that are written in Rust: their examples are compiled and run as tests.
 #[cfg(doctest)]

@@ -8,7 +8,7 @@
 //!
 //! | variable | meaning |
 //! | --- | --- |
-//! | `LOOPWRIGHT_X86_LEVEL` | the highest level to use: `sse`, `avx2` or `avx512` |
+//! | `LOOPWRIGHT_X86_LEVEL` | the level: `sse`, `avx2` or `avx512`; `none`: the backend is not there |
 //! | `LOOPWRIGHT_PERF_MAP` | 1: names of kernels for `perf` |
 //! | `LOOPWRIGHT_GDB` | 1: names of kernels for debuggers |
 //! | `LOOPWRIGHT_THREADS` | threads of parallel loops; as many as cores if not set |
@@ -54,8 +54,7 @@ use loopwright_backend::{
     Argument, Backend, BackendError, Capabilities, CompileOptions, Describe, Executable,
     KernelBackend, PreparedArgument, PreparedCall, Target, Unavailable,
 };
-use loopwright_kernel::passes::expand_math::expanded;
-use loopwright_kernel::{Module, passes};
+use loopwright_kernel::Module;
 use loopwright_native::{Entry, Made, NativeExecutable};
 use lower::{Fallback, Lowered, Refusal};
 use profile::{Announced, Symbol};
@@ -66,13 +65,16 @@ use std::time::Instant;
 /// The backend's name.
 pub const NAME: &str = "x86";
 
+/// The variable that names the level.
+const LEVEL_VARIABLE: &str = "LOOPWRIGHT_X86_LEVEL";
+
 loopwright_backend::register_backend!(200, || Backend::kernel_backend(X86::from_env()));
 
 /// The backend.
 #[derive(Clone, Debug)]
 pub struct X86 {
     /// The level of the code, or why there is none.
-    level: Result<Level, String>,
+    level: Result<Level, Unavailable>,
 }
 
 impl Default for X86 {
@@ -84,23 +86,33 @@ impl Default for X86 {
 impl X86 {
     /// The backend at the highest level that this machine has.
     pub fn new() -> X86 {
-        let level = Level::detect();
+        let missing = || Unavailable {
+            reason: format!("this machine is {}, not x86_64", std::env::consts::ARCH),
+            help: "use the device `cc` or `interp`".to_owned(),
+            broken: false,
+        };
         X86 {
-            level: level
-                .ok_or_else(|| format!("this machine is {}, not x86_64", std::env::consts::ARCH)),
+            level: Level::detect().ok_or_else(missing),
         }
     }
 
     /// The backend at the level that `LOOPWRIGHT_X86_LEVEL` names, or else the highest that this machine has.
     pub fn from_env() -> X86 {
-        match std::env::var("LOOPWRIGHT_X86_LEVEL") {
-            Ok(name) if !name.trim().is_empty() => match name.trim().parse() {
+        let name = std::env::var(LEVEL_VARIABLE).unwrap_or_default();
+        let refused = |reason: String, broken: bool| X86 {
+            level: Err(Unavailable {
+                reason,
+                help: format!("unset {LEVEL_VARIABLE}, or set it to `sse`, `avx2` or `avx512`"),
+                broken,
+            }),
+        };
+        match name.trim() {
+            "" => X86::new(),
+            "none" => refused(format!("{LEVEL_VARIABLE} is `none`"), false),
+            name => match name.parse() {
                 Ok(level) => X86::new().at(level),
-                Err(reason) => X86 {
-                    level: Err(format!("LOOPWRIGHT_X86_LEVEL: {reason}")),
-                },
+                Err(reason) => refused(format!("{LEVEL_VARIABLE}: {reason}"), true),
             },
-            _ => X86::new(),
         }
     }
 
@@ -108,9 +120,11 @@ impl X86 {
     pub fn at(self, level: Level) -> X86 {
         let found = self.level.and_then(|most| match level <= most {
             true => Ok(level),
-            false => Err(format!(
-                "this machine has no {level}; the highest level it has is {most}"
-            )),
+            false => Err(Unavailable {
+                reason: format!("this machine has no {level}"),
+                help: format!("the highest level that it has is {most}"),
+                broken: false,
+            }),
         });
         X86 { level: found }
     }
@@ -120,12 +134,7 @@ impl X86 {
     /// # Errors
     /// Why there is none.
     pub fn level(&self) -> Result<Level, Unavailable> {
-        self.level.clone().map_err(|reason| Unavailable {
-            reason,
-            help: "use the device `cc` or `interp`, or another level in LOOPWRIGHT_X86_LEVEL"
-                .to_owned(),
-            broken: false,
-        })
+        self.level.clone()
     }
 }
 
@@ -140,7 +149,7 @@ impl Describe for X86 {
 
     fn target(&self) -> Target {
         let machine = loopwright_native::target();
-        match self.level {
+        match &self.level {
             Ok(level) => Target {
                 vector_bytes: level.bytes(),
                 vector_registers: level.registers().into(),
@@ -175,15 +184,7 @@ impl KernelBackend for X86 {
         let lowered = match options.strict {
             // Strict code gives the interpreter's bits, and the interpreter calls the library.
             true => lower::lower(module, level, true, &mut asm),
-            false => {
-                let mut module = expanded(module).into_owned();
-                for pass in ["simplify", "licm", "cse", "dce"] {
-                    if let Some(pass) = passes::by_name(pass) {
-                        pass(&mut module);
-                    }
-                }
-                lower::lower(&module, level, false, &mut asm)
-            }
+            false => lower::lower(&lower::prepared(module, level), level, false, &mut asm),
         };
         let Lowered {
             codes,

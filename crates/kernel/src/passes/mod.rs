@@ -25,6 +25,7 @@ pub mod cse;
 pub mod dce;
 #[cfg(test)]
 mod differential;
+pub mod divide_invariant;
 pub mod expand_math;
 pub mod inline_virtual;
 pub mod licm;
@@ -53,7 +54,7 @@ pub const NAMES: &[&str] = &[
 #[cfg(any(test, feature = "broken-pass"))]
 pub const BROKEN: &[&str] = &["cse_ignores_stores", "simplify_swaps_sub"];
 
-/// The pass of that name, one of [`NAMES`] or `expand_math`. It leaves values in the normal form of [`Function::compact`].
+/// The pass of that name, one of [`NAMES`], `expand_math` or `divide_invariant`. It leaves values in the normal form of [`Function::compact`].
 pub fn by_name(name: &str) -> Option<Pass> {
     macro_rules! compacting {
         ($run:path) => {
@@ -74,6 +75,7 @@ pub fn by_name(name: &str) -> Option<Pass> {
         "licm" => compacting!(licm::run),
         "dce" => compacting!(dce::run),
         "expand_math" => compacting!(expand_math::run),
+        "divide_invariant" => compacting!(divide_invariant::run),
         #[cfg(any(test, feature = "broken-pass"))]
         "cse_ignores_stores" => compacting!(broken::cse_ignores_stores),
         #[cfg(any(test, feature = "broken-pass"))]

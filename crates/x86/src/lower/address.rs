@@ -23,6 +23,14 @@ pub(crate) struct Plan {
     pub(crate) moves: Vec<(VReg, Source)>,
 }
 
+/// Whether there is a loop in a block.
+fn has_loop(block: &Block) -> bool {
+    block.iter().any(|stmt| match stmt {
+        Stmt::For { .. } | Stmt::While { .. } => true,
+        other => other.blocks().into_iter().flatten().any(has_loop),
+    })
+}
+
 /// Scales of the machine's addresses.
 fn is_scale(times: i64) -> bool {
     matches!(times, 1 | 2 | 4 | 8)
@@ -49,6 +57,10 @@ impl Writer<'_, '_, '_> {
             var: Some(var),
             ..Plan::default()
         };
+        // What runs around other loops is rarely worth a register all the time.
+        if has_loop(body) {
+            return Plan::default();
+        }
         // Those that move by something that is no scale: the unchanging part, how they move, and the whole.
         let mut moving: Vec<(Linear, Linear, Terms)> = Vec::new();
         for key in keys {
@@ -384,6 +396,9 @@ impl Writer<'_, '_, '_> {
         if let Some(reg) = known {
             return *reg;
         }
+        if let Some(reg) = self.near(terms) {
+            return reg;
+        }
         let mut sum: Option<VReg> = None;
         // Those that are only added come last: an address adds two of them at once.
         let mut sorted: Vec<&Term> = terms.iter().collect();
@@ -424,10 +439,50 @@ impl Writer<'_, '_, '_> {
             });
         }
         let reg = sum.unwrap_or_else(|| self.immediate(0));
+        self.remember(terms, reg);
+        reg
+    }
+
+    fn remember(&mut self, terms: &Terms, reg: VReg) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.sums.insert(terms.clone(), reg);
+            scope.latest.push(terms.clone());
         }
-        reg
+    }
+
+    /// A sum that is one of the latest and something that an address adds: rows of a matrix are.
+    fn near(&mut self, terms: &Terms) -> Option<VReg> {
+        let wanted = Linear {
+            terms: terms.clone(),
+            constant: 0,
+        };
+        let scope = self.scopes.last()?;
+        let found = scope.latest.iter().rev().take(4).find_map(|known| {
+            let known_sum = Linear {
+                terms: known.clone(),
+                constant: 0,
+            };
+            let rest = wanted.plus(&known_sum.times(-1));
+            match rest.terms.as_slice() {
+                [term] if is_scale(term.times) => {
+                    Some((*scope.sums.get(known)?, term.factors.clone(), term.times))
+                }
+                _ => None,
+            }
+        });
+        let (base, factors, times) = found?;
+        let index = self.product(&factors);
+        let to = self.gpr_new();
+        self.emit(M::Lea {
+            to,
+            of: Mem::At {
+                base,
+                index: Some((index, times as u8)),
+                disp: 0,
+            },
+        });
+        self.remember(terms, to);
+        Some(to)
     }
 
     /// A register's value times a sum.

@@ -396,7 +396,7 @@ impl Walk<'_> {
     /// Finds loads of scalars that are only wanted in all lanes of vectors.
     fn broadcasts(&mut self, block: &Block) {
         let mut splats: FxHashMap<Value, u32> = FxHashMap::default();
-        count_splats(block, &mut splats);
+        count_splats(block, &self.found.variable, &mut splats);
         for (value, count) in splats {
             if self.found.uses[value.0 as usize] == count {
                 self.found.broadcast[value.0 as usize] = true;
@@ -541,16 +541,18 @@ impl Inner {
     }
 }
 
-fn count_splats(block: &Block, splats: &mut FxHashMap<Value, u32>) {
+/// How often elements of memory, but not of variables, are put into all lanes of a vector.
+fn count_splats(block: &Block, variable: &[bool], splats: &mut FxHashMap<Value, u32>) {
     let mut loads: FxHashMap<Value, ()> = FxHashMap::default();
     fn collect(
         block: &Block,
+        variable: &[bool],
         loads: &mut FxHashMap<Value, ()>,
         splats: &mut FxHashMap<Value, u32>,
     ) {
         for stmt in block {
             match stmt {
-                Stmt::Let(value, Inst::Load { .. }) => {
+                Stmt::Let(value, Inst::Load { ptr, .. }) if !variable[ptr.0 as usize] => {
                     loads.insert(*value, ());
                 }
                 Stmt::Let(_, Inst::Splat(value)) if loads.contains_key(value) => {
@@ -559,11 +561,11 @@ fn count_splats(block: &Block, splats: &mut FxHashMap<Value, u32>) {
                 _ => {}
             }
             for inner in stmt.blocks().into_iter().flatten() {
-                collect(inner, loads, splats);
+                collect(inner, variable, loads, splats);
             }
         }
     }
-    collect(block, &mut loads, splats);
+    collect(block, variable, &mut loads, splats);
 }
 
 /// Ops whose machine instruction writes its result last and at once.

@@ -46,6 +46,8 @@ pub(crate) struct Scope {
     pub(crate) products: FxHashMap<Vec<Value>, VReg>,
     /// Sums of terms.
     pub(crate) sums: FxHashMap<super::linear::Terms, VReg>,
+    /// The sums in the order in which they were computed.
+    pub(crate) latest: Vec<super::linear::Terms>,
 }
 
 /// Writes one function of machine code: a function of the module or the body of a parallel loop.

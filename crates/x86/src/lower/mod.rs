@@ -20,11 +20,13 @@ mod linear;
 mod memory;
 mod ops;
 mod parallel;
+mod prepare;
 mod tile;
 mod value;
 mod vector;
 
 pub(crate) use fallback::Fallback;
+pub(crate) use prepare::prepared;
 
 use crate::asm::{Assembler, Label};
 use crate::level::Level;

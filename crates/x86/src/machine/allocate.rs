@@ -264,10 +264,11 @@ impl Scan<'_> {
         given
     }
 
-    /// What it costs to have a register elsewhere. A constant is only read, and the machine reads it from the pool as part of
-    /// an instruction.
+    /// What it costs to have a register elsewhere, for each instruction that it would be free for others. A constant is only read,
+    /// and the machine reads it from the pool as part of an instruction.
     fn weight(&self, reg: u32) -> f32 {
-        let weight = self.intervals[reg as usize].weight;
+        let interval = self.intervals[reg as usize];
+        let weight = interval.weight / (interval.end - interval.start + 8) as f32;
         match self.code.regs[reg as usize].constant {
             Some(_) => weight / 4.0,
             None => weight,
