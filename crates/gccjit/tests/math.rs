@@ -12,17 +12,21 @@ use loopwright_ops::{DType, Op, Scalar, cast, evaluate};
 
 const LANES: usize = 8;
 
-/// `y[i] = op(x[i])` in lanes.
+/// `z[i] = op(x[i])`, or `op(x[i], y[i])`, in lanes.
 fn kernel(op: Op) -> Function {
     let mut b = Builder::new(op.name(), FunctionKind::Kernel { group: None });
-    let x = b.param_ptr(DType::F32, Space::Global, "x", Access::Read, true);
-    let y = b.param_ptr(DType::F32, Space::Global, "y", Access::Write, true);
+    let operands =
+        ["x", "y"].map(|name| b.param_ptr(DType::F32, Space::Global, name, Access::Read, true));
+    let z = b.param_ptr(DType::F32, Space::Global, "z", Access::Write, true);
     let n = b.param_scalar(DType::I64, "n");
     let (zero, step) = (b.const_i64(0), b.const_i64(LANES as i64));
     b.for_loop(zero, n, step, LoopKind::Serial, "i", |b, i| {
-        let value = b.load_vector(x, i, LANES as u32);
-        let value = b.map(op, &[value]);
-        b.store(y, i, value);
+        let values = operands[..op.arity()].iter();
+        let values: Vec<_> = values
+            .map(|operand| b.load_vector(*operand, i, LANES as u32))
+            .collect();
+        let value = b.map(op, &values);
+        b.store(z, i, value);
     });
     b.finish()
 }
@@ -50,24 +54,35 @@ fn functions_are_computed_outside_strict_mode() {
     }
     let executable = backend.compile(&module, &CompileOptions::default());
     let executable = executable.expect("it compiles");
-    // Every sign and exponent, and eight significands of each.
-    let operands: Vec<u32> = (0..1 << 12).map(|top| top << 20 | top & 0xfff).collect();
-    let x: Vec<u8> = operands
-        .iter()
-        .flat_map(|bits| bits.to_ne_bytes())
+    // Every sign and exponent, and eight significands of each; for the second operand in another order.
+    let numbers: Vec<u32> = (0..1 << 12).map(|top| top << 20 | top & 0xfff).collect();
+    let others: Vec<u32> = (0..1 << 12)
+        .map(|at| numbers[at * 1283 % (1 << 12)])
         .collect();
-    let mut y = vec![0; x.len()];
+    let bytes = |numbers: &[u32]| -> Vec<u8> {
+        let bytes = numbers.iter().flat_map(|bits| bits.to_ne_bytes());
+        bytes.collect()
+    };
+    let (x, y) = (bytes(&numbers), bytes(&others));
+    let mut z = vec![0; x.len()];
     for op in computed() {
-        let n = Argument::Scalar(Scalar::i64(operands.len() as i64));
-        let mut arguments = [Argument::Read(&x), Argument::Write(&mut y), n];
+        let n = Argument::Scalar(Scalar::i64(numbers.len() as i64));
+        let mut arguments = [
+            Argument::Read(&x),
+            Argument::Read(&y),
+            Argument::Write(&mut z),
+            n,
+        ];
         executable.run(op.name(), &mut arguments).expect("it runs");
-        for (bits, got) in operands.iter().zip(y.chunks_exact(4)) {
-            let operand = Scalar::from_bits(DType::F32, u64::from(*bits));
+        for ((x, y), got) in numbers.iter().zip(&others).zip(z.chunks_exact(4)) {
+            let operands = [x, y].map(|bits| Scalar::from_bits(DType::F32, u64::from(*bits)));
+            let wide = operands.map(|operand| cast(operand, DType::F64));
             let got = Scalar::read(DType::F32, got);
-            let exact = evaluate(*op, &[cast(operand, DType::F64)]).expect("it takes a float");
+            let exact = evaluate(*op, &wide[..op.arity()]).expect("it takes floats");
             let expected = cast(exact, DType::F32);
             let near = ulps(*op).is_some_and(|ulps| ulp_distance(got, expected) <= ulps.into());
-            assert!(near, "{op} of {operand} is {got}, expected {expected}");
+            let [x, y] = operands;
+            assert!(near, "{op} of {x}, {y} is {got}, expected {expected}");
         }
     }
 }

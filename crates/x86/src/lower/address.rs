@@ -136,7 +136,6 @@ impl Writer<'_, '_, '_> {
             }
             (_, Source::Imm(step)) => Source::Reg(self.sum(&stride.times(step.into()))),
             (_, Source::Reg(step)) => Source::Reg(self.scaled(step, stride)),
-            (_, Source::Mem(_)) => unreachable!("a step is in a register"),
         }
     }
 

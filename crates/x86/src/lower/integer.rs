@@ -131,7 +131,6 @@ impl Writer<'_, '_, '_> {
                         index: Some((b, 1)),
                         disp: 0,
                     },
-                    Source::Mem(_) => unreachable!("operands are numbers or in registers"),
                 };
                 self.emit(M::Lea { to, of });
                 to
@@ -211,7 +210,6 @@ impl Writer<'_, '_, '_> {
                 });
                 to
             }
-            Source::Mem(_) => unreachable!("operands are numbers or in registers"),
         }
     }
 

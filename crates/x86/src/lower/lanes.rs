@@ -4,7 +4,7 @@ use super::Refusal;
 use super::function::Writer;
 use super::ops::Span;
 use super::value::{Pieces, bits_of, size_of};
-use crate::asm::{Alu, Bits, Cond, Mem, Vop, Width};
+use crate::asm::{Alu, Bits, Cond, Mem, Operand, Rm, Vop, Width};
 use crate::level::Level;
 use crate::machine::{Inst as M, Source, VReg};
 use loopwright_kernel::{Type, Value};
@@ -168,6 +168,10 @@ impl Writer<'_, '_, '_> {
         let dtype = self.dtype(from);
         let lanes = self.function.ty(from).lanes();
         let pieces = self.pieces(from);
+        if dtype == DType::Bool {
+            let any = matches!(op, ReduceOp::Any | ReduceOp::Max);
+            return Ok(smallvec![self.reduce_bool(any, lanes, &pieces)]);
+        }
         if size_of(dtype) >= 4 {
             let mut result = None;
             for lane in 0..lanes {
@@ -198,6 +202,59 @@ impl Writer<'_, '_, '_> {
             result = self.combine(op.combine(), dtype, result, next)?;
         }
         Ok(smallvec![result])
+    }
+
+    /// Whether any lane is true, or all are.
+    fn reduce_bool(&mut self, any: bool, lanes: u32, pieces: &Pieces) -> VReg {
+        let mut result: Option<VReg> = None;
+        for (piece, lanes) in pieces.iter().zip(self.piece_lanes(DType::Bool, lanes)) {
+            let bits = match self.level {
+                Level::Avx512 => self.mask_to_gpr(*piece),
+                level => {
+                    let to = self.gpr_new();
+                    let inst = self.raw(
+                        Vop::Movmskps,
+                        level.width(),
+                        Operand::Gpr(to),
+                        Rm::Operand(Operand::Vec(*piece)),
+                    );
+                    self.emit(M::Vector(inst));
+                    to
+                }
+            };
+            // Lanes beyond the vector's are whatever.
+            let used = Source::Imm((1i32 << lanes) - 1);
+            let alu = |op, to, from| M::Alu {
+                op,
+                bits: Bits::B32,
+                to,
+                from,
+            };
+            self.emit(alu(Alu::And, bits, used));
+            let truth = self.gpr_new();
+            let (b, cond) = match any {
+                true => (Source::Imm(0), Cond::NotEqual),
+                false => (used, Cond::Equal),
+            };
+            self.emit(M::Compare {
+                bits: Bits::B32,
+                a: bits,
+                b,
+            });
+            self.emit(M::Set { cond, to: truth });
+            result = Some(match result {
+                None => truth,
+                Some(before) => {
+                    let op = if any { Alu::Or } else { Alu::And };
+                    self.emit(alu(op, before, Source::Reg(truth)));
+                    before
+                }
+            });
+        }
+        match result {
+            Some(result) => result,
+            None => unreachable!("a vector has lanes"),
+        }
     }
 
     /// An op on two scalars in registers.

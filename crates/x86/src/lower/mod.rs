@@ -12,6 +12,7 @@ mod address;
 mod analyse;
 mod calls;
 mod convert;
+mod exp;
 mod fallback;
 mod function;
 mod integer;
@@ -57,6 +58,8 @@ pub(crate) struct Lowered {
 /// What all functions of a module share.
 pub(crate) struct Shared<'a> {
     pub(crate) level: Level,
+    /// Every rounding is kept where the program has it.
+    pub(crate) strict: bool,
     pub(crate) asm: &'a mut Assembler,
     pub(crate) codes: Vec<Code>,
     pub(crate) pool: Vec<u8>,
@@ -108,6 +111,7 @@ pub(crate) fn lower(
     let functions = module.functions.iter().map(|_| asm.label()).collect();
     let mut shared = Shared {
         level,
+        strict,
         asm,
         codes: Vec::new(),
         pool: Vec::new(),

@@ -279,11 +279,24 @@ impl Writer<'_, '_, '_> {
                 false => self.widened(dtype, lanes, &pieces)?,
             });
         }
-        // The amount of a shift, if all lanes have the same.
-        let amount = match op {
-            Op::Shl | Op::Shr => self.found.constants[operands[1].0 as usize],
-            _ => None,
-        };
+        // The amount of a shift, if all lanes have the same; a product with a power of two is one.
+        let constant = |at: usize| self.found.constants[operands[at].0 as usize];
+        let (mut op, mut amount) = (op, None);
+        match op {
+            Op::Shl | Op::Shr => amount = constant(1),
+            Op::Mul if !inner.is_float() => {
+                let power = |at: usize| {
+                    let bits = constant(at)?.bits();
+                    let by = u64::from(bits.trailing_zeros());
+                    (bits.count_ones() == 1).then_some((1 - at, Scalar::from_bits(DType::U8, by)))
+                };
+                if let Some((factor, by)) = power(1).or_else(|| power(0)) {
+                    (op, amount) = (Op::Shl, Some(by));
+                    all.swap(0, factor);
+                }
+            }
+            _ => {}
+        }
         let mut results = Pieces::new();
         for (at, span) in spans.into_iter().enumerate() {
             let regs: Pieces = all.iter().map(|pieces| pieces[at]).collect();
@@ -335,6 +348,7 @@ impl Writer<'_, '_, '_> {
             return match op {
                 Op::Neg | Op::Abs | Op::Sign | Op::Recip | Op::Sqrt | Op::Rsqrt => true,
                 Op::Floor | Op::Ceil | Op::Round | Op::Trunc | Op::MulAdd => !sse,
+                Op::Exp => self.has_exp(dtype),
                 Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Min | Op::Max | Op::CopySign => true,
                 Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => true,
                 Op::IsNan | Op::IsInf | Op::IsFinite => true,
@@ -461,6 +475,7 @@ impl Writer<'_, '_, '_> {
                 let nan = self.compared(dtype, width, relation::UNORDERED, regs[0], regs[0]);
                 self.chosen(dtype, width, nan, regs[0], result)
             }
+            Op::Exp if self.has_exp(dtype) => self.exp(span, regs[0]),
             Op::MulAdd if self.level != Level::Sse => {
                 let ops = [
                     Vop::Fmadd231ps,
@@ -479,6 +494,11 @@ impl Writer<'_, '_, '_> {
             }
             _ => return None,
         })
+    }
+
+    /// Whether the exponential function is computed here. In strict mode it is the library's.
+    fn has_exp(&self, dtype: DType) -> bool {
+        self.level == Level::Avx512 && dtype == DType::F32 && !self.shared.strict
     }
 
     fn root(&mut self, op: Vop, span: Span, from: VReg) -> VReg {

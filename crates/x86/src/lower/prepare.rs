@@ -1,9 +1,10 @@
 //! What is done to kernels before they are lowered: functions as arithmetic, and short loops written out.
 
 use crate::level::Level;
-use loopwright_kernel::passes::expand_math::expanded;
+use loopwright_kernel::passes::expand_math::{Precision, expanded_but};
 use loopwright_kernel::passes::{by_name, divide_invariant};
 use loopwright_kernel::{Block, Function, Inst, LoopKind, Module, Stmt, Value};
+use loopwright_ops::Op;
 use rustc_hash::FxHashMap;
 
 /// A loop of so many rounds at most is written out, if so many statements come of it at most.
@@ -12,7 +13,12 @@ const STATEMENTS: i64 = 320;
 
 /// A module that gives the same values, but for roundings.
 pub(crate) fn prepared(module: &Module, level: Level) -> Module {
-    let mut module = expanded(module).into_owned();
+    // With AVX-512 there are instructions for what the expansion of this one does step by step.
+    let kept: &[Op] = match level {
+        Level::Avx512 => &[Op::Exp],
+        _ => &[],
+    };
+    let mut module = expanded_but(module, Precision::Accurate, kept).into_owned();
     let mut short = false;
     for function in &mut module.functions {
         if level != Level::Sse {

@@ -436,11 +436,6 @@ impl Emitter<'_> {
                     let to = self.gpr_modify(*to);
                     self.asm.alu_imm(*op, *bits, to, *value);
                 }
-                Source::Mem(from) => {
-                    let from = self.place(from);
-                    let to = self.gpr_modify(*to);
-                    self.asm.alu_mem(*op, *bits, to, from);
-                }
             },
             Inst::Compare { bits, a, b } => {
                 let a = self.gpr(*a);
@@ -450,10 +445,6 @@ impl Emitter<'_> {
                         self.asm.alu(Alu::Cmp, *bits, a, b);
                     }
                     Source::Imm(value) => self.asm.alu_imm(Alu::Cmp, *bits, a, *value),
-                    Source::Mem(b) => {
-                        let b = self.place(b);
-                        self.asm.alu_mem(Alu::Cmp, *bits, a, b);
-                    }
                 }
             }
             Inst::Test { bits, a, b } => {

@@ -59,8 +59,6 @@ pub(crate) enum Source {
     Reg(VReg),
     /// A constant.
     Imm(i32),
-    /// Memory.
-    Mem(Place),
 }
 
 /// What is called.
@@ -259,7 +257,6 @@ impl Inst {
             match source {
                 Source::Reg(reg) => visit(*reg, Access::Use),
                 Source::Imm(_) => {}
-                Source::Mem(at) => place(at, visit),
             }
         }
         fn operand(

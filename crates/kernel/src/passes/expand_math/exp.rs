@@ -12,14 +12,14 @@ const ROUNDER: f32 = 12_582_912.0;
 /// place; compilers make a shift of it, and unlike `shl` it is defined for every operand.
 const EXPONENT: i32 = 1 << 23;
 
-/// `ln 2` in two parts. The first has 15 bits, so that its product with `n` is exact; the second is positive
-/// like the first, so that a zero keeps its sign.
-const LN_2_HIGH: f32 = 0.693_145_75;
-const LN_2_LOW: f32 = 1.428_606_8e-6;
+/// `ln 2` in two parts: the upper one, which has 15 bits, so that its product with a whole number of few bits is exact.
+pub const LN_2_HIGH: f32 = 0.693_145_75;
+/// The lower part, positive like the upper one, so that a zero keeps its sign.
+pub const LN_2_LOW: f32 = 1.428_606_8e-6;
 
 /// `(exp(r) - 1 - r) / r^2`, to 2^-28 of `exp(r)`; all coefficients in these files come from Remez's algorithm,
 /// those of the low powers rounded to `f32` before the others were fitted.
-const EXP: [f32; 5] = [
+pub const EXP: [f32; 5] = [
     0.001_384_406_4,
     0.008_369_544,
     0.041_668_06,
@@ -48,14 +48,14 @@ const EXP2: [f32; 6] = [
 ];
 
 /// `x / ln 2` rounded to a whole number: as such, and in the low bits of an `i32`.
-struct Whole {
-    number: Value,
+pub(super) struct Whole {
+    pub(super) number: Value,
     bits: Value,
 }
 
 impl Writer<'_> {
     /// Rounds `x * scale`.
-    fn whole(&mut self, x: Value, scale: Option<f32>) -> Whole {
+    pub(super) fn whole(&mut self, x: Value, scale: Option<f32>) -> Whole {
         let rounder = self.float(ROUNDER);
         let sum = match scale {
             Some(scale) => {
@@ -71,7 +71,7 @@ impl Writer<'_> {
     }
 
     /// `x - n * ln 2`.
-    fn without(&mut self, x: Value, n: &Whole) -> Value {
+    pub(super) fn without(&mut self, x: Value, n: &Whole) -> Value {
         let [high, low] = [LN_2_HIGH, LN_2_LOW].map(|part| {
             let part = self.float(part);
             self.mul(n.number, part)
@@ -81,14 +81,14 @@ impl Writer<'_> {
     }
 
     /// `exp(r) - 1` by the polynomial `(exp(r) - 1 - r) / r^2`.
-    fn expm1_near_zero(&mut self, r: Value, coefficients: &[f32]) -> Value {
+    pub(super) fn expm1_near_zero(&mut self, r: Value, coefficients: &[f32]) -> Value {
         let quotient = self.polynomial(r, coefficients);
         let square = self.mul(r, r);
         self.mul_add(quotient, square, r)
     }
 
     /// `2^(n + more)`, which must be a normal number.
-    fn power_of_two(&mut self, n: &Whole, more: i32) -> Value {
+    pub(super) fn power_of_two(&mut self, n: &Whole, more: i32) -> Value {
         let exponent = self.int(EXPONENT);
         let shifted = self.mul(n.bits, exponent);
         let bias = self.int((127 + more) * EXPONENT);
@@ -99,7 +99,7 @@ impl Writer<'_> {
     /// `p * 2^n` for an `n` from -152 to 129 and a `p` near 1. Where the result can be subnormal (`small`), the power
     /// is made 2^64 larger and taken back by the last product, which rounds; else 2 times smaller, since
     /// 2^128 is no number.
-    fn scaled(&mut self, p: Value, n: &Whole, small: Value) -> Value {
+    pub(super) fn scaled(&mut self, p: Value, n: &Whole, small: Value) -> Value {
         let exponent = self.int(EXPONENT);
         let shifted = self.mul(n.bits, exponent);
         let [up, down] = [127 + 64, 127 - 1].map(|bias| self.int(bias * EXPONENT));
@@ -119,6 +119,31 @@ impl Writer<'_> {
         let p = self.expm1_near_zero(r, &EXP);
         let power = self.power_of_two(&n, 0);
         self.mul_add(p, power, power)
+    }
+
+    /// `exp(x) / 2` for an `x` from 0 to 89.5.
+    pub(super) fn half_exp(&mut self, x: Value) -> Value {
+        let n = self.whole(x, Some(std::f32::consts::LOG2_E));
+        let r = self.without(x, &n);
+        let p = self.expm1_near_zero(r, &EXP);
+        // Half of it, since 2^128 is no number.
+        let power = self.power_of_two(&n, -2);
+        let result = self.mul_add(p, power, power);
+        self.add(result, result)
+    }
+
+    /// `2^(n + r)` for an `n` from -152 to 129 and an `r` of at most 1/2 in size.
+    pub(super) fn exp2_of_parts(&mut self, n: &Whole, r: Value) -> Value {
+        let p = self.exp2_near_zero(r);
+        let small = self.less(n.number, -120.0);
+        self.scaled(p, n, small)
+    }
+
+    /// `2^r` for an `r` of at most 1/2 in size.
+    pub(super) fn exp2_near_zero(&mut self, r: Value) -> Value {
+        let quotient = self.polynomial(r, &EXP2);
+        let one = self.float(1.0);
+        self.mul_add(quotient, r, one)
     }
 }
 
@@ -140,11 +165,7 @@ pub(super) fn exp2(w: &mut Writer<'_>, x: Value) -> Value {
     let x = w.at_most(x, 129.0);
     let n = w.whole(x, None);
     let r = w.sub(x, n.number);
-    let quotient = w.polynomial(r, &EXP2);
-    let one = w.float(1.0);
-    let p = w.mul_add(quotient, r, one);
-    let small = w.less(x, -120.0);
-    w.scaled(p, &n, small)
+    w.exp2_of_parts(&n, r)
 }
 
 /// `2^n * (exp(r) - 1) + (2^n - 1)`: near 0, where `n` is 0, nothing is added.

@@ -19,7 +19,7 @@ const LN_2_HIGH: f32 = 0.693_145_75;
 const LN_2_LOW: f32 = 1.428_606_8e-6;
 
 /// `(log(1 + f) - f) / f^2`, to 2^-27 of `log(1 + f)`.
-const LOG: [f32; 9] = [
+pub(super) const LOG: [f32; 9] = [
     -0.076_722_35,
     0.129_409_34,
     -0.132_413_01,
@@ -45,6 +45,24 @@ const LOG2: [f32; 10] = [
     0.442_695_05,
 ];
 
+/// `log10(2)` in two parts, the first of 15 bits.
+const LOG10_2_HIGH: f32 = 0.301_025_4;
+const LOG10_2_LOW: f32 = 4.605_039e-6;
+
+/// `(log10(1 + f) - f / 2) / f`, to 2^-26 of `log10(1 + f)`.
+const LOG10: [f32; 10] = [
+    -0.041_754_905,
+    0.061_280_876,
+    -0.056_477_54,
+    0.060_632_44,
+    -0.072_138_22,
+    0.086_921_856,
+    -0.108_582_48,
+    0.144_763_83,
+    -0.217_147_16,
+    -0.065_705_515,
+];
+
 /// A number as `2^e * (1 + f)`.
 struct Split {
     /// `e`, in the place that the exponent has in the bits.
@@ -66,8 +84,14 @@ impl Writer<'_> {
         Split { place, f }
     }
 
-    /// Splits a positive, finite number; gives `e` as a float, still as large as it is in its place.
-    fn split_any(&mut self, x: Value) -> (Value, Value) {
+    /// The same, as `e` in its place and `f`.
+    pub(super) fn split_normal(&mut self, x: Value) -> (Value, Value) {
+        let Split { place, f } = self.split(x);
+        (place, f)
+    }
+
+    /// Splits a positive, finite number; gives `e` as it is in its place.
+    pub(super) fn split_positive(&mut self, x: Value) -> (Value, Value) {
         let tiny = self.less(x, f32::MIN_POSITIVE);
         let up = self.float(33_554_432.0);
         let larger = self.mul(x, up);
@@ -75,7 +99,12 @@ impl Writer<'_> {
         let Split { place, f } = self.split(normal);
         let [more, none] = [25 << 23, 0].map(|constant| self.int(constant));
         let more = self.select(tiny, more, none);
-        let place = self.sub(place, more);
+        (self.sub(place, more), f)
+    }
+
+    /// The same, with `e` as a float, still as large as it is in its place.
+    fn split_any(&mut self, x: Value) -> (Value, Value) {
+        let (place, f) = self.split_positive(x);
         (self.cast(DType::F32, place), f)
     }
 
@@ -99,6 +128,28 @@ impl Writer<'_> {
         let low = self.float(LN_2_LOW / EXPONENT_PLACE);
         let low = self.mul(e, low);
         self.mul_add(quotient, square, low)
+    }
+
+    /// The logarithm of `1 + x`, with what that sum rounds away added to `f`; and of twice or half as much and so on, with
+    /// `more` added to `e` in its place.
+    pub(super) fn log1p_in_range(&mut self, x: Value, more: Option<Value>) -> Value {
+        let [one, half] = [1.0, 0.5].map(|constant| self.float(constant));
+        let sum = self.add(x, one);
+        let Split { place, f } = self.split(sum);
+        let taken = self.sub(sum, one);
+        let lost = self.sub(x, taken);
+        // 2^-e, by way of 2^(1 - e), which is 0 where 2^-e would be no normal number any more.
+        let bits_of_two = self.int(0x4000_0000);
+        let power = self.sub(bits_of_two, place);
+        let power = self.float_of(power);
+        let lost = self.mul(lost, half);
+        let f = self.mul_add(lost, power, f);
+        let place = match more {
+            Some(more) => self.add(place, more),
+            None => place,
+        };
+        let e = self.cast(DType::F32, place);
+        self.sum(e, LN_2_HIGH, f, |w| w.log_tail(e, f))
     }
 
     /// The result where the operand is positive and finite; elsewhere what a logarithm gives whose pole is at
@@ -129,21 +180,19 @@ pub(super) fn log2(w: &mut Writer<'_>, x: Value) -> Value {
     w.with_edges(x, 0.0, result)
 }
 
-/// The logarithm of `1 + x`, with what that sum rounds away added to `f`.
+pub(super) fn log10(w: &mut Writer<'_>, x: Value) -> Value {
+    let (e, f) = w.split_any(x);
+    let half = w.times(f, 0.5);
+    let result = w.sum(e, LOG10_2_HIGH, half, |w| {
+        let quotient = w.polynomial(f, &LOG10);
+        let low = w.times(e, LOG10_2_LOW / EXPONENT_PLACE);
+        w.mul_add(quotient, f, low)
+    });
+    w.with_edges(x, 0.0, result)
+}
+
 pub(super) fn log1p(w: &mut Writer<'_>, x: Value) -> Value {
-    let [one, half] = [1.0, 0.5].map(|constant| w.float(constant));
-    let sum = w.add(x, one);
-    let Split { place, f } = w.split(sum);
-    let taken = w.sub(sum, one);
-    let lost = w.sub(x, taken);
-    // 2^-e, by way of 2^(1 - e), which is 0 where 2^-e would be no normal number any more.
-    let bits_of_two = w.int(0x4000_0000);
-    let power = w.sub(bits_of_two, place);
-    let power = w.float_of(power);
-    let lost = w.mul(lost, half);
-    let f = w.mul_add(lost, power, f);
-    let e = w.cast(DType::F32, place);
-    let result = w.sum(e, LN_2_HIGH, f, |w| w.log_tail(e, f));
+    let result = w.log1p_in_range(x, None);
     let result = w.itself_if_tiny(x, result);
     w.with_edges(x, -1.0, result)
 }
