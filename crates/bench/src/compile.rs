@@ -1,13 +1,14 @@
-//! The `compile` suite: how fast a graph becomes a kernel, and how fast what `cc` makes of the default
-//! schedule runs beside loop_tool.
+//! The `compile` suite: how fast a graph becomes a kernel and a kernel code, beside peers that compile, and how fast
+//! what is made of the default schedule runs beside loop_tool.
 
+use crate::callable::{COMPILING, callable_rows};
 use crate::field::Field;
 use crate::race::Limits;
 use crate::report::{Report, Row};
 use crate::sample::{median, seconds};
 use crate::schedule::schedule_rows;
 use crate::work::{Work, ours, parsed};
-use crate::{BenchError, Options};
+use crate::{BenchError, Options, cores, peer};
 use loopwright::backend::{Stages, Target};
 use loopwright::kernel::passes::Pipeline;
 use std::borrow::Cow;
@@ -64,7 +65,10 @@ pub fn compile_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, Be
         }
     }
     rows.extend(schedule_rows(&TARGET, options.samples, &wanted, say)?);
-    let field = Field::new(options, say)?;
+    let [torch, jax] = COMPILING;
+    let field = Field::new(options, &[torch, jax, "loop_tool"], say)?;
+    cores::pin(options.threads);
+    rows.extend(callable_rows(options, &field, &wanted, say)?);
     // A sample is one run, right after the other sides' runs.
     let limits = Limits {
         samples: options.samples,
@@ -79,7 +83,7 @@ pub fn compile_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, Be
         say(&work.name);
         rows.extend(speed_rows(&work, &field, &limits)?);
     }
-    Ok(Report::new(rows))
+    Ok(Report::new(rows).in_order_of(peer::names()))
 }
 
 fn compile_row(name: &str, text: &str, goal: f64, samples: usize) -> Result<Row, BenchError> {
@@ -97,28 +101,31 @@ fn compile_row(name: &str, text: &str, goal: f64, samples: usize) -> Result<Row,
 
 /// Our speed beside the peers', and the first run of each, compilation included.
 fn speed_rows(work: &Work, field: &Field, limits: &Limits) -> Result<[Row; 2], BenchError> {
-    let outcome = field.race(work, limits)?;
+    // The others' libraries are the `cpu` suite's matter.
+    let compiles_itself = |peer: &str| !COMPILING.contains(&peer) && peer != "torch";
+    let outcome = field.race(work, limits, compiles_itself)?;
     // Twice as fast as others; no more than a tenth slower than our own.
-    let goal = match (field.peers().next().is_none(), field.rivals.is_empty()) {
+    let alone = !field.peers().any(compiles_itself);
+    let goal = match (alone, field.rivals.is_empty()) {
         (true, true) => None,
         (true, false) => Some(1.0 / 1.1),
         (false, _) => Some(2.0),
     };
     let counted = work.counted;
-    Ok([
-        Row::new(
-            format!("{}: first run", work.name),
-            "ms",
-            outcome.ours.first * 1e3,
-            outcome.others(|times| times.first * 1e3),
-            None,
-        ),
-        Row::new(
-            work.name.clone(),
-            counted.unit(),
-            counted.figure(outcome.ours.median),
-            outcome.others(|times| counted.figure(times.median)),
-            goal,
-        ),
-    ])
+    let first = Row::new(
+        format!("{}: first run", work.name),
+        "ms",
+        outcome.ours.first * 1e3,
+        outcome.others(|times| times.first * 1e3),
+        None,
+    );
+    let speed = Row::new(
+        work.name.clone(),
+        counted.unit(),
+        counted.figure(outcome.ours.median),
+        outcome.others(|times| counted.figure(times.median)),
+        goal,
+    );
+    // The mean is of what it takes to compile.
+    Ok([first.beside_the_list(), speed.beside_the_list()])
 }

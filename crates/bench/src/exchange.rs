@@ -3,13 +3,20 @@
 use crate::{BenchError, Results};
 use loopwright::graph::Array;
 use loopwright::npy;
+use loopwright::ops::DType;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
 
-/// The largest difference between two sides' results that is rounding: a thousandth of the largest value, or
-/// of a state's largest change.
-const TOLERANCE: f64 = 1e-3;
+/// The largest difference between two sides' results that is rounding, relative to the largest value, or to a
+/// state's largest change.
+fn tolerance(dtype: DType) -> f64 {
+    match dtype {
+        // Two roundings to 8 bits of mantissa.
+        DType::BF16 => 8e-3,
+        _ => 1e-3,
+    }
+}
 
 /// A folder with the inputs of one piece of work, which a peer's results are put beside.
 pub(crate) struct Exchange {
@@ -87,8 +94,9 @@ pub(crate) fn compare(
         }
         let before = inputs.iter().find(|(input, _)| input == name);
         let difference = difference(got, expected, before.map(|(_, array)| array));
-        if difference.is_nan() || difference > TOLERANCE {
-            let how = format!("it is off by {difference:.1e}, more than {TOLERANCE:.0e}");
+        let tolerance = tolerance(expected.dtype());
+        if difference.is_nan() || difference > tolerance {
+            let how = format!("it is off by {difference:.1e}, more than {tolerance:.0e}");
             return Err(differs(how));
         }
     }
@@ -116,7 +124,6 @@ fn difference(got: &Array, expected: &Array, before: Option<&Array>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loopwright::ops::DType;
 
     fn array(values: &[f64]) -> Array {
         Array::from_f64(DType::F32, &[values.len()], values).expect("the shape fits")

@@ -1,11 +1,11 @@
 //! Who takes part: our backend, other backends of ours, peers.
 
 use crate::exchange::{Exchange, compare};
-use crate::peer::Environment;
+use crate::peer::{self, Environment, PeerError, Prepared};
 use crate::race::{Limits, Racer, race};
 use crate::side::Side;
 use crate::work::Work;
-use crate::{BenchError, Options};
+use crate::{Against, BenchError, Options};
 use loopwright::backend::{Backend, backends};
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -16,6 +16,8 @@ pub(crate) struct Field {
     /// Other backends of ours, which can be peers, too.
     pub(crate) rivals: Vec<Backend>,
     peers: Vec<Environment>,
+    /// Peers that were not asked for by name and cannot be had here, and why.
+    missing: BTreeMap<String, String>,
     threads: NonZero<usize>,
 }
 
@@ -32,6 +34,17 @@ pub(crate) struct Times {
 pub(crate) struct Outcome {
     pub(crate) ours: Times,
     pub(crate) others: BTreeMap<String, Times>,
+    /// Peers that did not do it, and why.
+    pub(crate) left_out: BTreeMap<String, String>,
+    /// The versions of the peers that say theirs.
+    pub(crate) versions: BTreeMap<String, String>,
+}
+
+/// How long peers compiled one piece of work.
+pub(crate) struct CompileTimes {
+    pub(crate) seconds: BTreeMap<String, f64>,
+    /// Peers that did not do it, and why.
+    pub(crate) left_out: BTreeMap<String, String>,
 }
 
 impl Outcome {
@@ -45,23 +58,52 @@ impl Outcome {
 }
 
 impl Field {
-    /// Makes what is missing of the peers' environments; `say` hears about it.
-    pub(crate) fn new(options: &Options, say: &dyn Fn(&str)) -> Result<Field, BenchError> {
+    /// Makes what is missing of the peers' environments; `say` hears about it. Where no peers are named, those are
+    /// taken of `known` that can be had.
+    pub(crate) fn new(
+        options: &Options,
+        known: &[&str],
+        say: &dyn Fn(&str),
+    ) -> Result<Field, BenchError> {
         let mut field = Field {
             ours: device(&options.device)?,
             rivals: Vec::new(),
             peers: Vec::new(),
+            missing: BTreeMap::new(),
             threads: options.threads,
         };
-        for peer in &options.against {
-            if backends().iter().any(|backend| backend.name() == peer) {
-                field.rivals.push(device(peer)?);
-                continue;
+        let prepare = |peer: &str| Environment::prepare(peer, &options.environments, say);
+        match &options.against {
+            Against::All => {
+                for peer in known {
+                    match prepare(peer) {
+                        Ok(environment) => field.peers.push(environment),
+                        Err(PeerError::Environment { reason, .. }) => {
+                            // Installers say at the end why they gave up.
+                            let why = reason.lines().last().unwrap_or_default();
+                            let why = format!("cannot be installed: {why}");
+                            field.missing.insert((*peer).to_owned(), why);
+                        }
+                        Err(other) => return Err(other.into()),
+                    }
+                }
             }
-            let environment = Environment::prepare(peer, &options.environments, say)?;
-            field.peers.push(environment);
+            Against::Named(names) => {
+                for peer in names {
+                    if backends().iter().any(|backend| backend.name() == peer) {
+                        field.rivals.push(device(peer)?);
+                        continue;
+                    }
+                    field.peers.push(prepare(peer)?);
+                }
+            }
         }
         Ok(field)
+    }
+
+    /// The backend that runs our side.
+    pub(crate) fn ours(&self) -> &Backend {
+        &self.ours
     }
 
     /// The names of the peers, rivals not among them.
@@ -70,8 +112,13 @@ impl Field {
     }
 
     /// Measures a piece of work in turn. A peer that does not have it is left out; one whose results differ from
-    /// ours is an error.
-    pub(crate) fn race(&self, work: &Work, limits: &Limits) -> Result<Outcome, BenchError> {
+    /// ours is an error. Only peers that are `wanted` take part.
+    pub(crate) fn race(
+        &self,
+        work: &Work,
+        limits: &Limits,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Outcome, BenchError> {
         let graph = work.graph()?;
         let inputs = work.inputs(&graph)?;
         let exchange = Exchange::new(&inputs)?;
@@ -80,13 +127,25 @@ impl Field {
         for rival in &self.rivals {
             rivals.push(Side::new(work, &graph, &inputs, rival)?);
         }
+        let mut left_out = self.missing.clone();
+        left_out.retain(|peer, _| wanted(peer));
         let mut peers = Vec::with_capacity(self.peers.len());
-        for environment in &self.peers {
-            // A process for each piece of work, since what ran before leaves traces: loop_tool's relu(x²+1) was
-            // measured at 3.3 GB/s alone and at 0.7 after the rows before it.
-            let mut peer = environment.start(self.threads)?;
-            if let Some(first) = peer.prepare(work.request, exchange.folder())? {
-                peers.push((first, peer));
+        let mut versions = BTreeMap::new();
+        for environment in self.peers.iter().filter(|peer| wanted(peer.name())) {
+            let name = environment.name();
+            match self.prepare(environment, work, &exchange) {
+                Ok((Prepared::Ready { first }, peer)) => {
+                    let version = peer.version().map(str::to_owned);
+                    versions.extend(version.map(|version| (name.to_owned(), version)));
+                    peers.push((first, peer));
+                }
+                Ok((Prepared::Cannot(why), _)) => {
+                    left_out.insert(name.to_owned(), why);
+                }
+                // What one peer stumbles over is no reason to lose everything else that was measured.
+                Err(error) => {
+                    left_out.insert(name.to_owned(), brief(&error));
+                }
             }
         }
 
@@ -117,8 +176,69 @@ impl Field {
             let results = exchange.results(&expected)?;
             compare(&work.name, peer.name(), &inputs, &expected, &results)?;
         }
-        Ok(Outcome { ours, others })
+        Ok(Outcome {
+            ours,
+            others,
+            left_out,
+            versions,
+        })
     }
+
+    /// How long each of these peers compiled a piece of work: its first run, less a later one.
+    pub(crate) fn compile_times(
+        &self,
+        work: &Work,
+        wanted: &[&str],
+    ) -> Result<CompileTimes, BenchError> {
+        let graph = work.graph()?;
+        let exchange = Exchange::new(&work.inputs(&graph)?)?;
+        let mut left_out = self.missing.clone();
+        left_out.retain(|peer, _| wanted.contains(&peer.as_str()));
+        let mut times = BTreeMap::new();
+        for environment in &self.peers {
+            let name = environment.name();
+            if !wanted.contains(&name) {
+                continue;
+            }
+            let measured = self.prepare(environment, work, &exchange);
+            let measured = measured.and_then(|(prepared, mut peer)| match prepared {
+                Prepared::Ready { first } => {
+                    // The second run may still compile, for what it has seen of the first.
+                    peer.time(1)?;
+                    Ok(Ok((first - peer.time(1)?).max(0.0)))
+                }
+                Prepared::Cannot(why) => Ok(Err(why)),
+            });
+            match measured {
+                Ok(Ok(seconds)) => drop(times.insert(name.to_owned(), seconds)),
+                Ok(Err(why)) => drop(left_out.insert(name.to_owned(), why)),
+                Err(error) => drop(left_out.insert(name.to_owned(), brief(&error))),
+            }
+        }
+        Ok(CompileTimes {
+            seconds: times,
+            left_out,
+        })
+    }
+
+    /// A process for each piece of work, since what ran before leaves traces: loop_tool's relu(x²+1) was measured
+    /// at 3.3 GB/s alone and at 0.7 after the rows before it.
+    fn prepare(
+        &self,
+        environment: &Environment,
+        work: &Work,
+        exchange: &Exchange,
+    ) -> Result<(Prepared, peer::Peer), PeerError> {
+        let mut peer = environment.start(self.threads)?;
+        let prepared = peer.prepare(work.request, exchange.folder())?;
+        Ok((prepared, peer))
+    }
+}
+
+/// The first line of what went wrong; some peers go on for pages.
+fn brief(error: &PeerError) -> String {
+    let text = error.to_string();
+    text.lines().next().unwrap_or_default().to_owned()
 }
 
 fn device(name: &str) -> Result<Backend, BenchError> {

@@ -16,22 +16,26 @@
 //! assert!(report.rows[0].reached());
 //! ```
 
+mod callable;
 mod compile;
+mod cores;
 mod cpu;
 mod exchange;
 mod field;
 mod peer;
+mod plot;
 mod race;
 mod report;
 mod runtime;
 mod sample;
 mod schedule;
 mod side;
+mod table;
 mod work;
 
 pub use compile::{compile_suite, graph_to_kernel};
 pub use cpu::cpu_suite;
-pub use peer::{Environment, Peer, PeerError};
+pub use peer::{Environment, Peer, PeerError, Prepared};
 pub use report::{Report, Row, Standing};
 pub use runtime::runtime_suite;
 
@@ -81,19 +85,28 @@ pub enum BenchError {
     Device(String, String),
 }
 
+/// Whom to measure beside our side.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Against {
+    /// All peers of the suite that can be had here.
+    All,
+    /// These, each of which must be there; backends of ours may be among them.
+    Named(Vec<String>),
+}
+
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The backend that runs our side.
     pub device: String,
-    /// Peers to compare with. Without any, the compile and cpu suites measure our side alone, and the runtime
-    /// suite beside all that it knows.
-    pub against: Vec<String>,
+    /// Whom to compare with.
+    pub against: Against,
     /// Only work whose name contains this.
     pub only: Option<String>,
     /// How many samples of each side.
     pub samples: usize,
-    /// How many threads a peer in a process of its own may use. Ours are those of the process's pool.
+    /// How many threads a peer in a process of its own may use, and how many cores everybody is kept to. Our threads
+    /// are those of the process's pool.
     pub threads: NonZero<usize>,
     /// Where Python environments are kept.
     pub environments: std::path::PathBuf,

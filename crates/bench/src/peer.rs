@@ -36,6 +36,8 @@ pub enum PeerError {
 /// A peer's packages, pinned, and the script that drives it.
 struct Recipe {
     name: &'static str,
+    /// The environment's name, which two ways to use one library share.
+    environment: &'static str,
     packages: &'static [&'static str],
     script: &'static str,
 }
@@ -47,19 +49,60 @@ macro_rules! script {
     };
 }
 
+/// In the order of the tables.
 const RECIPES: &[Recipe] = &[
     Recipe {
+        name: "numpy",
+        environment: "numpy",
+        packages: &["numpy==2.4.6"],
+        script: script!("peers/numpy.py"),
+    },
+    Recipe {
+        name: "torch",
+        environment: "torch",
+        packages: TORCH,
+        script: script!("peers/torch.py"),
+    },
+    Recipe {
+        name: "torch-compile",
+        environment: "torch",
+        packages: TORCH,
+        script: script!("peers/torch.py"),
+    },
+    Recipe {
+        name: "jax",
+        environment: "jax",
+        packages: &["numpy==2.4.6", "jax==0.10.2", "jaxlib==0.10.2"],
+        script: script!("peers/jax.py"),
+    },
+    Recipe {
+        name: "onnxruntime",
+        environment: "onnxruntime",
+        packages: &["numpy==2.4.6", "onnx==1.23.2", "onnxruntime==1.31.1"],
+        script: script!("peers/onnxruntime.py"),
+    },
+    Recipe {
+        name: "tinygrad",
+        environment: "tinygrad",
+        packages: &["numpy<3", "tinygrad==0.14.0"],
+        script: script!("peers/tinygrad.py"),
+    },
+    Recipe {
         name: "loop_tool",
+        environment: "loop_tool",
         // numpy 1 is loop_tool's own limit.
         packages: &["numpy<2", "loop_tool==0.1.0"],
         script: script!("peers/loop_tool.py"),
     },
-    Recipe {
-        name: "tinygrad",
-        packages: &["numpy<3", "tinygrad==0.14.0"],
-        script: script!("peers/tinygrad.py"),
-    },
 ];
+
+/// PyPI has only the build with CUDA, which does not load without NVIDIA's libraries: 5.4 GB in all.
+const TORCH: &[&str] = &["numpy==2.4.6", "torch==2.15.0"];
+
+/// The names of all peers, in the order of the tables.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    RECIPES.iter().map(|recipe| recipe.name)
+}
 
 /// A Python environment with a peer's packages.
 pub struct Environment {
@@ -76,14 +119,14 @@ impl Environment {
     ) -> Result<Environment, PeerError> {
         let recipe = RECIPES.iter().find(|recipe| recipe.name == peer);
         let recipe = recipe.ok_or_else(|| {
-            let known: Vec<&str> = RECIPES.iter().map(|recipe| recipe.name).collect();
+            let known: Vec<&str> = names().collect();
             PeerError::Unknown(peer.to_owned(), known.join(", "))
         })?;
         let problem = |reason: String| PeerError::Environment {
             peer: peer.to_owned(),
             reason,
         };
-        let folder = folder.join(peer);
+        let folder = folder.join(recipe.environment);
         let stamp = folder.join("packages.txt");
         let wanted = recipe.packages.join("\n");
         if std::fs::read_to_string(&stamp).ok().as_deref() != Some(wanted.as_str()) {
@@ -93,6 +136,8 @@ impl Environment {
             ));
             std::fs::create_dir_all(&folder)
                 .map_err(|error| problem(format!("cannot make {}: {error}", folder.display())))?;
+            // What the packages before left there is not of these.
+            let _ = std::fs::remove_dir_all(folder.join("compiled-once"));
             let env = folder.join("env");
             run(Command::new("python3")
                 .arg("-m")
@@ -128,7 +173,7 @@ impl Environment {
             reason,
         };
         let mut child = Command::new(self.folder.join("env/bin/python"))
-            .args(["-c", self.recipe.script, &threads.to_string()])
+            .args(["-c", self.recipe.script, name, &threads.to_string()])
             .current_dir(&self.folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -140,12 +185,15 @@ impl Environment {
         };
         let mut peer = Peer {
             name,
+            version: None,
             child,
             requests: Some(requests),
             answers: BufReader::new(answers),
         };
         // It says that it is ready, or why not.
-        peer.answer()?;
+        let ready = peer.answer()?;
+        let version = ready.get("version").and_then(Value::as_str);
+        peer.version = version.map(str::to_owned);
         Ok(peer)
     }
 }
@@ -163,9 +211,22 @@ fn run(command: &mut Command) -> Result<(), String> {
     Err(format!("{shown} failed:\n{}", log.trim_end()))
 }
 
+/// What a peer says to a piece of work.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Prepared {
+    /// It does it.
+    Ready {
+        /// The seconds its first run took, compilation included.
+        first: f64,
+    },
+    /// It does not, and why.
+    Cannot(String),
+}
+
 /// A running peer.
 pub struct Peer {
     name: &'static str,
+    version: Option<String>,
     child: Child,
     /// Closed to let it end.
     requests: Option<ChildStdin>,
@@ -178,14 +239,19 @@ impl Peer {
         self.name
     }
 
-    /// Prepares a piece of work with the inputs in a folder; gives the seconds its first run took, compilation
-    /// included, or nothing if the peer does not have this work.
-    pub fn prepare(&mut self, work: &str, inputs: &Path) -> Result<Option<f64>, PeerError> {
+    /// The version of the library, if it says one.
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
+    /// Prepares a piece of work with the inputs in a folder.
+    pub fn prepare(&mut self, work: &str, inputs: &Path) -> Result<Prepared, PeerError> {
         let answer = self.ask(&format!("prepare {work} {}", inputs.display()))?;
-        if answer.get("cannot").is_some() {
-            return Ok(None);
+        if let Some(why) = answer.get("cannot").and_then(Value::as_str) {
+            return Ok(Prepared::Cannot(why.to_owned()));
         }
-        self.number(&answer, "first").map(Some)
+        let first = self.number(&answer, "first")?;
+        Ok(Prepared::Ready { first })
     }
 
     /// Runs the work so many times; gives the seconds of one, as the peer measured them.
@@ -223,7 +289,7 @@ impl Peer {
                 Err(error) => return Err(self.failed(error.to_string())),
                 Ok(_) => {}
             }
-            // A peer's own chatter is passed over.
+            // A peer's own chatter, such as a compiler's progress, is passed over.
             let Ok(answer @ Value::Object(_)) = serde_json::from_str::<Value>(&line) else {
                 continue;
             };

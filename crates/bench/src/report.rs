@@ -2,8 +2,7 @@
 
 use loopwright_roofline::Roofline;
 use serde::Serialize;
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One piece of work.
 #[derive(Clone, Debug, Serialize)]
@@ -16,13 +15,23 @@ pub struct Row {
     pub ours: f64,
     /// Each peer's median.
     pub peers: BTreeMap<String, f64>,
-    /// How far ahead of the best peer we are; `None` without peers.
+    /// Why the other peers have no figure.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, String>,
+    /// The best peer.
+    pub best: Option<String>,
+    /// How far ahead of it we are; `None` without peers.
     pub ratio: Option<f64>,
     /// The bar that the project sets itself, in the row's unit (for peers: as a ratio).
     pub goal: Option<f64>,
     /// Our share of what one thread of this machine can do at most, where it was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub roofline: Option<f64>,
+    /// The bar for that share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roofline_goal: Option<f64>,
+    /// Whether its ratio is one of those that the geometric mean is made of.
+    pub in_mean: bool,
 }
 
 impl Row {
@@ -34,23 +43,43 @@ impl Row {
         peers: BTreeMap<String, f64>,
         goal: Option<f64>,
     ) -> Row {
-        let ratios = peers.values().map(|peer| ahead(unit, ours, *peer));
+        let ratios = peers
+            .iter()
+            .map(|(name, peer)| (name, ahead(unit, ours, *peer)));
         // The best peer is the one that we are least ahead of.
-        let ratio = ratios.reduce(f64::min);
+        let best = ratios.min_by(|a, b| a.1.total_cmp(&b.1));
+        let (best, ratio) = best.map(|(name, ratio)| (name.clone(), ratio)).unzip();
         Row {
             work: work.into(),
             unit,
             ours,
             peers,
+            left_out: BTreeMap::new(),
+            best,
             ratio,
             goal,
             roofline: None,
+            roofline_goal: None,
+            in_mean: true,
         }
     }
 
-    /// The row with our share of the roofline.
-    pub fn with_roofline(mut self, share: Option<f64>) -> Row {
+    /// The row with our share of the roofline, and the bar for it.
+    pub fn with_roofline(mut self, share: Option<f64>, goal: Option<f64>) -> Row {
         self.roofline = share;
+        self.roofline_goal = share.and(goal);
+        self
+    }
+
+    /// The row with the reasons why peers have no figure in it.
+    pub fn with_left_out(mut self, left_out: BTreeMap<String, String>) -> Row {
+        self.left_out = left_out;
+        self
+    }
+
+    /// The row beside the list: its ratio is no part of the geometric mean.
+    pub fn beside_the_list(mut self) -> Row {
+        self.in_mean = false;
         self
     }
 
@@ -60,8 +89,14 @@ impl Row {
         Some(ahead(self.unit, self.ours, *peer))
     }
 
-    /// Whether the goal, if there is one, is reached.
+    /// Whether the goals, if there are any, are reached.
     pub fn reached(&self) -> bool {
+        let share = self.roofline.zip(self.roofline_goal);
+        self.reached_figure() && share.is_none_or(|(share, goal)| share >= goal)
+    }
+
+    /// Whether the goal for the figure or the ratio is reached.
+    pub(crate) fn reached_figure(&self) -> bool {
         match (self.goal, self.ratio) {
             (None, _) => true,
             (Some(goal), Some(ratio)) => ratio >= goal,
@@ -83,13 +118,13 @@ pub struct Standing {
     /// How many rows there are.
     pub rows: usize,
     /// The bar for the geometric mean.
-    pub goal: f64,
+    pub goal: Option<f64>,
 }
 
 impl Standing {
-    /// Whether the goal is reached.
+    /// Whether the goal, if there is one, is reached.
     pub fn reached(&self) -> bool {
-        self.geomean >= self.goal
+        self.goal.is_none_or(|goal| self.geomean >= goal)
     }
 }
 
@@ -98,9 +133,17 @@ impl Standing {
 pub struct Report {
     /// In the order measured.
     pub rows: Vec<Row>,
-    /// Geometric mean of the ratios, if there are any.
+    /// The peers in the order of the table's columns.
+    pub peers: Vec<String>,
+    /// The versions of those that say theirs.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub versions: BTreeMap<String, String>,
+    /// Geometric mean of the ratios to the best peer of each row, if there are any.
     pub geomean: Option<f64>,
-    /// For each peer that has a bar of its own, how we stand.
+    /// The bar for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<f64>,
+    /// How we stand beside each peer alone.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub standings: BTreeMap<String, Standing>,
     /// The ceilings that shares of the roofline refer to.
@@ -109,26 +152,36 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report of these rows.
+    /// A report of these rows; its peers are those that have a figure.
     pub fn new(rows: Vec<Row>) -> Report {
+        let listed = rows.iter().filter(|row| row.in_mean);
+        let peers: BTreeSet<&String> = rows.iter().flat_map(|row| row.peers.keys()).collect();
         Report {
-            geomean: geometric_mean(rows.iter().filter_map(|row| row.ratio)),
+            geomean: geometric_mean(listed.filter_map(|row| row.ratio)),
+            peers: peers.into_iter().cloned().collect(),
             rows,
             ..Report::default()
         }
     }
 
-    /// The report with how we stand beside each of these peers; `goal` is the bar for the geometric mean of our
-    /// ratios to it. A peer without rows has no standing.
+    /// The report with its columns in the order of these names; peers that are not named come behind.
+    pub fn in_order_of<'n>(mut self, names: impl Iterator<Item = &'n str>) -> Report {
+        let order: Vec<&str> = names.collect();
+        let place = |peer: &String| order.iter().position(|name| name == peer);
+        self.peers
+            .sort_by_key(|peer| place(peer).unwrap_or(order.len()));
+        self
+    }
+
+    /// The report with how we stand beside each of these peers, over the rows of the list; with each, the bar for
+    /// the geometric mean of our ratios to it. A peer without rows has no standing.
     pub fn with_standings<'n>(
         mut self,
-        peers: impl IntoIterator<Item = &'n str>,
-        goal: f64,
+        peers: impl IntoIterator<Item = (&'n str, Option<f64>)>,
     ) -> Report {
-        for peer in peers {
-            let ratios: Vec<(f64, &str)> = self
-                .rows
-                .iter()
+        for (peer, goal) in peers {
+            let listed = self.rows.iter().filter(|row| row.in_mean);
+            let ratios: Vec<(f64, &str)> = listed
                 .filter_map(|row| Some((row.ratio_to(peer)?, row.work.as_str())))
                 .collect();
             let lowest = ratios.iter().min_by(|a, b| a.0.total_cmp(&b.0));
@@ -147,90 +200,10 @@ impl Report {
         }
         self
     }
-
-    /// The report as a table.
-    pub fn table(&self) -> String {
-        let with_shares = self.rows.iter().any(|row| row.roofline.is_some());
-        let mut cells =
-            vec![["work", "ours", "unit", "peers", "ratio", "roof", "goal"].map(str::to_owned)];
-        cells.extend(self.rows.iter().map(|row| {
-            let peers: Vec<String> = row
-                .peers
-                .iter()
-                .map(|(name, value)| format!("{name} {}", figure(*value)))
-                .collect();
-            let ratio = row.ratio.map(|ratio| format!("{ratio:.2}"));
-            let share = row.roofline.map(|share| format!("{:.0} %", share * 100.0));
-            [
-                row.work.clone(),
-                figure(row.ours),
-                row.unit.to_owned(),
-                peers.join(", "),
-                ratio.unwrap_or_else(|| "–".to_owned()),
-                share.unwrap_or_else(|| "–".to_owned()),
-                goal(row),
-            ]
-        }));
-        let width = |column: usize| {
-            let widths = cells.iter().map(|row| row[column].chars().count());
-            widths.max().unwrap_or(0)
-        };
-        let widths: [usize; 7] = std::array::from_fn(width);
-        let mut text = String::new();
-        for [work, ours, unit, peers, ratio, share, goal] in &cells {
-            let [a, b, c, d, e, f, _] = widths;
-            let share = match with_shares {
-                true => format!("  {share:>f$}"),
-                false => String::new(),
-            };
-            let line =
-                format!("{work:a$}  {ours:>b$} {unit:c$}  {peers:>d$}  {ratio:>e$}{share}  {goal}");
-            let _ = writeln!(text, "{}", line.trim_end());
-        }
-        if let Some(geomean) = self.geomean {
-            let _ = writeln!(text, "geometric mean of the ratios: {geomean:.2}");
-        }
-        for (peer, standing) in &self.standings {
-            let Standing {
-                geomean,
-                lowest,
-                lowest_work,
-                rows,
-                goal,
-            } = standing;
-            let _ = writeln!(
-                text,
-                "beside {peer}: geometric mean {geomean:.2} over {rows} rows ({} ≥ {goal:.2}), lowest {lowest:.2} \
-                 ({lowest_work})",
-                mark(standing.reached()),
-            );
-        }
-        if let Some(ceilings) = &self.roofline {
-            let _ = writeln!(
-                text,
-                "one thread of this machine: {:.0} GFLOP/s, copies {:.1} GB/s, reads {:.1} GB/s",
-                ceilings.flops_per_second / 1e9,
-                ceilings.copy_bytes_per_second / 1e9,
-                ceilings.read_bytes_per_second / 1e9,
-            );
-        }
-        text
-    }
-}
-
-/// The bar of a row, and whether it is reached.
-fn goal(row: &Row) -> String {
-    let mark = mark(row.reached());
-    match (row.goal, row.ratio) {
-        (None, _) => String::new(),
-        (Some(goal), Some(_)) => format!("{mark} ratio ≥ {goal:.2}"),
-        (Some(goal), None) if is_time(row.unit) => format!("{mark} ≤ {goal} {}", row.unit),
-        (Some(goal), None) => format!("{mark} ≥ {goal}"),
-    }
 }
 
 /// How many times as good the first of two figures is.
-fn ahead(unit: &str, ours: f64, theirs: f64) -> f64 {
+pub(crate) fn ahead(unit: &str, ours: f64, theirs: f64) -> f64 {
     if is_time(unit) {
         theirs / ours
     } else {
@@ -248,22 +221,8 @@ fn geometric_mean(ratios: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 /// Whether less of it is better.
-fn is_time(unit: &str) -> bool {
+pub(crate) fn is_time(unit: &str) -> bool {
     matches!(unit, "ms" | "ns")
-}
-
-fn mark(reached: bool) -> &'static str {
-    if reached { "reached:" } else { "MISSED:" }
-}
-
-fn figure(value: f64) -> String {
-    if value >= 100.0 {
-        format!("{value:.0}")
-    } else if value >= 1.0 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.3}")
-    }
 }
 
 #[cfg(test)]
@@ -283,7 +242,7 @@ mod tests {
             row("matmul", "GFLOP/s", 80.0, &[("a", 10.0), ("b", 20.0)]),
             row("step", "ms", 4.0, &[("a", 2.0)]),
         ])
-        .with_standings(["a", "b", "c"], 3.0);
+        .with_standings(["a", "b", "c"].map(|peer| (peer, Some(3.0))));
         assert_eq!(report.rows[0].ratio, Some(4.0), "to the best peer");
         assert_eq!(report.rows[1].ratio, Some(0.5), "less time is better");
         let standing = |geomean: f64, lowest, work: &str, rows| Standing {
@@ -291,7 +250,7 @@ mod tests {
             lowest,
             lowest_work: work.to_owned(),
             rows,
-            goal: 3.0,
+            goal: Some(3.0),
         };
         let a = &report.standings["a"];
         assert!((a.geomean - 2.0).abs() < 1e-12, "{a:?}");
@@ -305,25 +264,28 @@ mod tests {
     }
 
     #[test]
-    fn the_table_shows_shares_only_where_there_are_any() {
-        let rows = vec![row("matmul", "GFLOP/s", 80.0, &[("a", 20.0)])];
-        let plain = Report::new(rows.clone()).table();
-        let expected = "\
-work    ours unit      peers  ratio  goal
-matmul  80.0 GFLOP/s  a 20.0   4.00  reached: ratio ≥ 0.90
-geometric mean of the ratios: 4.00
-";
-        assert_eq!(plain, expected);
-        let rows = rows.into_iter().map(|row| row.with_roofline(Some(0.5)));
-        let shares = Report::new(rows.collect())
-            .with_standings(["a"], 5.0)
-            .table();
-        let expected = "\
-work    ours unit      peers  ratio  roof  goal
-matmul  80.0 GFLOP/s  a 20.0   4.00  50 %  reached: ratio ≥ 0.90
-geometric mean of the ratios: 4.00
-beside a: geometric mean 4.00 over 1 rows (MISSED: ≥ 5.00), lowest 4.00 (matmul)
-";
-        assert_eq!(shares, expected);
+    fn rows_beside_the_list_are_no_part_of_the_mean() {
+        let beside = row("symbolic", "GFLOP/s", 10.0, &[("specialised", 100.0)]);
+        let report = Report::new(vec![
+            row("matmul", "GFLOP/s", 80.0, &[("a", 10.0), ("b", 20.0)]),
+            beside.beside_the_list(),
+        ])
+        .with_standings([("specialised", None)])
+        .in_order_of(["b", "a"].into_iter());
+        assert_eq!(report.rows[0].best.as_deref(), Some("b"));
+        let geomean = report.geomean.expect("there is a ratio");
+        assert!((geomean - 4.0).abs() < 1e-12, "{geomean}");
+        assert!(report.standings.is_empty());
+        assert_eq!(report.peers, ["b", "a", "specialised"]);
+    }
+
+    #[test]
+    fn a_row_reaches_the_bars_of_its_ratio_and_of_its_share() {
+        let row = row("matmul", "GFLOP/s", 80.0, &[("a", 80.0)]);
+        assert!(row.reached());
+        let with = |share| row.clone().with_roofline(share, Some(0.95));
+        assert!(with(Some(0.96)).reached());
+        assert!(!with(Some(0.94)).reached());
+        assert!(with(None).reached(), "no share was measured");
     }
 }

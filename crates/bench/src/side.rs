@@ -32,7 +32,7 @@ impl Side {
         let compiler = Compiler::new(backend.clone(), CompileOptions::default());
         let (first, bound) = seconds(|| -> Result<_, BenchError> {
             let program = compiler.compile(graph, None).map_err(|e| fail(&e))?;
-            let mut bound = program.bind(&[]).map_err(|e| fail(&e))?;
+            let mut bound = program.bind(&work.sizes).map_err(|e| fail(&e))?;
             for (name, array) in given {
                 bound.give(&name, array).map_err(|e| fail(&e))?;
             }

@@ -1,8 +1,7 @@
 //! A piece of work: a program, values for its inputs, and what of it is counted.
 
 use crate::BenchError;
-use loopwright::graph::{Array, Graph, NodeOp, parse};
-use loopwright::ops::DType;
+use loopwright::graph::{Array, Graph, parse};
 use loopwright::text::Source;
 use loopwright_roofline::Roofline;
 use std::borrow::Cow;
@@ -12,9 +11,29 @@ pub(crate) struct Work {
     pub(crate) name: String,
     /// What peers know the same work by.
     pub(crate) request: &'static str,
-    /// The program, every size in it a number.
+    /// The program.
     pub(crate) text: Cow<'static, str>,
+    /// Values of its sizes that are no numbers, all of which are unknown when it is compiled.
+    pub(crate) sizes: Vec<(&'static str, i64)>,
+    /// What its inputs and states are filled with, by name and shape.
+    pub(crate) fill: fn(&str, &[usize]) -> Fill,
     pub(crate) counted: Counted,
+}
+
+/// The distribution of an array's floats.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Fill {
+    /// Normal around 0, with this deviation.
+    Normal(f64),
+    /// Even between these.
+    Uniform(f64, f64),
+}
+
+impl Fill {
+    /// What arrays are filled with that need nothing else.
+    pub(crate) fn plain(_name: &str, _shape: &[usize]) -> Fill {
+        Fill::Normal(1.0)
+    }
 }
 
 /// What a run of a piece of work amounts to.
@@ -22,6 +41,8 @@ pub(crate) struct Work {
 pub(crate) enum Counted {
     /// Operations on floats.
     Flops(f64),
+    /// Operations on floats narrower than `f32`, for which no ceiling is measured.
+    NarrowFlops(f64),
     /// Bytes, about as many read as written.
     Copied(f64),
     /// Bytes that are read; next to nothing is written.
@@ -34,7 +55,7 @@ impl Counted {
     /// What a row says it in.
     pub(crate) fn unit(self) -> &'static str {
         match self {
-            Counted::Flops(_) => "GFLOP/s",
+            Counted::Flops(_) | Counted::NarrowFlops(_) => "GFLOP/s",
             Counted::Copied(_) | Counted::Read(_) => "GB/s",
             Counted::Step(_) => "ms",
         }
@@ -43,21 +64,23 @@ impl Counted {
     /// The figure of a run that took so long.
     pub(crate) fn figure(self, seconds: f64) -> f64 {
         match self {
-            Counted::Flops(amount) | Counted::Copied(amount) | Counted::Read(amount) => {
-                amount / seconds / 1e9
-            }
+            Counted::Flops(amount)
+            | Counted::NarrowFlops(amount)
+            | Counted::Copied(amount)
+            | Counted::Read(amount) => amount / seconds / 1e9,
             Counted::Step(_) => seconds * 1e3,
         }
     }
 
     /// How much of what the machine can do at most a run was that took so long.
-    pub(crate) fn share(self, seconds: f64, ceilings: &Roofline) -> f64 {
+    pub(crate) fn share(self, seconds: f64, ceilings: &Roofline) -> Option<f64> {
         let (amount, ceiling) = match self {
+            Counted::NarrowFlops(_) => return None,
             Counted::Flops(flops) | Counted::Step(flops) => (flops, ceilings.flops_per_second),
             Counted::Copied(bytes) => (bytes, ceilings.copy_bytes_per_second),
             Counted::Read(bytes) => (bytes, ceilings.read_bytes_per_second),
         };
-        amount / seconds / ceiling
+        Some(amount / seconds / ceiling)
     }
 }
 
@@ -74,7 +97,41 @@ impl Work {
                  output C = sum[k](A * B)\n"
             )
             .into(),
+            sizes: Vec::new(),
+            fill: Fill::plain,
             counted: Counted::Flops(2.0 * f64::from(n).powi(3)),
+        }
+    }
+
+    /// The same with sizes that are not known when it is compiled.
+    pub(crate) fn symbolic_matmul(n: u32) -> Work {
+        Work {
+            name: format!("matmul {n}, symbolic sizes"),
+            text: "loopwright program 1\n\
+                   size M, N, K\n\
+                   input A: f32[i=M, k=K]\n\
+                   input B: f32[k, j=N]\n\
+                   output C = sum[k](A * B)\n"
+                .into(),
+            sizes: ["M", "N", "K"].map(|size| (size, i64::from(n))).to_vec(),
+            ..Work::matmul(n)
+        }
+    }
+
+    /// A matrix product of `bf16`, summed in `f32` and rounded once.
+    pub(crate) fn bf16_matmul(n: u32) -> Work {
+        Work {
+            name: format!("matmul bf16 {n}"),
+            request: "matmul_bf16",
+            text: format!(
+                "loopwright program 1\n\
+                 input A: bf16[i={n}, k={n}]\n\
+                 input B: bf16[k, j={n}]\n\
+                 output C = bf16(sum[k](f32(A) * f32(B)))\n"
+            )
+            .into(),
+            counted: Counted::NarrowFlops(2.0 * f64::from(n).powi(3)),
+            ..Work::matmul(n)
         }
     }
 
@@ -94,6 +151,8 @@ impl Work {
                  output Y\n"
             )
             .into(),
+            sizes: Vec::new(),
+            fill: Fill::plain,
             counted: Counted::Flops(2.0 * c * c * 9.0 * o * o),
         }
     }
@@ -102,23 +161,23 @@ impl Work {
         parsed(&self.name, &self.text)
     }
 
-    /// Values for every input and state, the same in every run: floats are normally distributed, those of
-    /// states, which are weights, smaller by 20, and whole numbers are labels below 10.
+    /// Values for every input and state, the same in every run: floats as the work says, whole numbers are labels
+    /// below 10.
     pub(crate) fn inputs(&self, graph: &Graph) -> Result<Vec<(String, Array)>, BenchError> {
         let fail = |error: &dyn ToString| ours(&self.name, error.to_string());
-        let binding = graph.bind(&[]).map_err(|error| fail(&error))?;
+        let binding = graph.bind(&self.sizes).map_err(|error| fail(&error))?;
         let mut random = Random(0);
         let mut inputs = Vec::new();
         for node in graph.parameters() {
             let parts = graph.node(node);
             let shape = binding.shape(graph, node);
             let shape: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
-            let is_state = matches!(parts.op, NodeOp::State);
+            let fill = (self.fill)(&parts.name, &shape);
             let values: Vec<f64> = (0..shape.iter().product())
-                .map(|_| match parts.dtype {
-                    DType::F32 if is_state => 0.05 * random.normal(),
-                    DType::F32 => random.normal(),
-                    _ => (random.bits() % 10) as f64,
+                .map(|_| match fill {
+                    _ if !parts.dtype.is_float() => (random.bits() % 10) as f64,
+                    Fill::Normal(deviation) => deviation * random.normal(),
+                    Fill::Uniform(low, high) => low + (high - low) * random.uniform(),
                 })
                 .collect();
             let array =
@@ -176,10 +235,11 @@ mod tests {
             read_bytes_per_second: 1e9,
         };
         for (counted, unit, figure, share) in [
-            (Counted::Flops(1e9), "GFLOP/s", 2.0, 0.5),
-            (Counted::Copied(1e9), "GB/s", 2.0, 1.0),
-            (Counted::Read(1e9), "GB/s", 2.0, 2.0),
-            (Counted::Step(1e9), "ms", 500.0, 0.5),
+            (Counted::Flops(1e9), "GFLOP/s", 2.0, Some(0.5)),
+            (Counted::NarrowFlops(1e9), "GFLOP/s", 2.0, None),
+            (Counted::Copied(1e9), "GB/s", 2.0, Some(1.0)),
+            (Counted::Read(1e9), "GB/s", 2.0, Some(2.0)),
+            (Counted::Step(1e9), "ms", 500.0, Some(0.5)),
         ] {
             assert_eq!(counted.unit(), unit, "{counted:?}");
             assert_eq!(counted.figure(0.5), figure, "{counted:?}");
@@ -192,12 +252,19 @@ mod tests {
         let text = "loopwright program 1\n\
                     input x: f32[i=1000]\n\
                     input label: i64[i]\n\
+                    input even: f32[i]\n\
                     state w: f32[i]\n\
-                    update w = w + x * f32(label)\n";
+                    update w = w + x * f32(label) * even\n";
         let work = Work {
             name: "inputs".to_owned(),
             request: "inputs",
             text: text.into(),
+            sizes: Vec::new(),
+            fill: |name, shape| match (name, shape) {
+                ("w", [1000]) => Fill::Normal(0.05),
+                ("even", _) => Fill::Uniform(0.5, 1.5),
+                _ => Fill::Normal(1.0),
+            },
             counted: Counted::Read(1.0),
         };
         let graph = work.graph().expect("the program is right");
@@ -211,5 +278,10 @@ mod tests {
         assert!((2.0..6.0).contains(&largest("x")), "{}", largest("x"));
         assert!((0.1..0.3).contains(&largest("w")), "{}", largest("w"));
         assert_eq!(largest("label"), 9.0);
+        assert!(
+            (1.4..=1.5).contains(&largest("even")),
+            "{}",
+            largest("even")
+        );
     }
 }

@@ -328,12 +328,25 @@ pub(crate) struct CheckOptions {
 /// A list of things to measure.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Suite {
-    /// How fast programs compile, and how fast the default schedule's code runs
+    /// How fast programs compile, and how fast the default schedule's code runs; peers are `torch-compile`, `jax` and
+    /// `loop_tool`
     Compile,
-    /// How fast the default schedule's code runs on one thread; peers are `tinygrad` and `loop_tool`
+    /// How fast the default schedule's code runs on one thread; peers are `numpy`, `torch`, `torch-compile`, `jax`,
+    /// `onnxruntime`, `tinygrad` and `loop_tool`
     Cpu,
-    /// What it costs to hand work to threads; peers are `crossbeam` and `rayon`, both unless one is named
+    /// What it costs to hand work to threads; peers are `crossbeam` and `rayon`
     Runtime,
+}
+
+impl Suite {
+    /// As it is said on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Suite::Compile => "compile",
+            Suite::Cpu => "cpu",
+            Suite::Runtime => "runtime",
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -344,7 +357,8 @@ pub(crate) struct BenchOptions {
     /// Where our side runs: a device's name, or `auto` for the best there is
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// Peers to measure beside us, for example `loop_tool`, which gets a Python environment of its own
+    /// Peers to measure beside us, or `none`; without this, all of the suite that can be had. Those in Python get
+    /// environments of their own (torch's takes 5.4 GB)
     #[arg(long, value_name = "PEERS", value_delimiter = ',')]
     pub(crate) against: Vec<String>,
     /// Only work whose name contains this
@@ -353,9 +367,15 @@ pub(crate) struct BenchOptions {
     /// How many times each side is measured; the median counts
     #[arg(long, value_name = "N", default_value_t = 41, value_parser = clap::value_parser!(u32).range(3..))]
     pub(crate) samples: u32,
-    /// How many threads each side may use; 1 for the suite `cpu` unless this says otherwise
+    /// How many threads each side may use; 1 for the suites `cpu` and `compile` unless this says otherwise
     #[arg(long, value_name = "N")]
     threads: Option<String>,
+    /// Draws the rows that have peers, as an SVG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+    /// A folder that the table, the JSON and the plot are written to, named after the suite
+    #[arg(long, value_name = "DIR")]
+    pub(crate) write: Option<PathBuf>,
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -367,7 +387,7 @@ impl BenchOptions {
     /// How many threads are asked for, as the setting takes it.
     fn threads(&self) -> Option<String> {
         // Work is compared on one thread, whatever the environment or the file says for other runs.
-        let default = (self.suite == Suite::Cpu).then(|| "1".to_owned());
+        let default = (self.suite != Suite::Runtime).then(|| "1".to_owned());
         self.threads.clone().or(default)
     }
 }

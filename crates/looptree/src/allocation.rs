@@ -1,7 +1,7 @@
 //! Where results live: how much memory each step needs, and for how long.
 
 use crate::error::ScheduleError;
-use crate::schedule::{Annotation, LoopName, Schedule, carries, loop_dims};
+use crate::schedule::{Annotation, LoopName, LoopSpec, Schedule, carries, loop_dims};
 use crate::tree::{LoopTree, Reads, TreeRef, parts_by_delegate};
 use loopwright_graph::{DimId, Graph, NodeId};
 use loopwright_ops::DType;
@@ -300,7 +300,7 @@ pub(crate) fn allocations_from(
             let elements = allocation.elements().map_err(symbolic)?.as_const();
             let bytes = elements.and_then(|n| n.checked_mul(parts.dtype.bytes() as i64));
             if bytes.is_none_or(|bytes| bytes > PRIVATE_BYTES) {
-                share_scratch(graph, tree, &mut chain, &mut allocation).map_err(symbolic)?;
+                share_scratch(graph, tree, &chain, &mut allocation).map_err(symbolic)?;
             }
         }
         found.insert(node, allocation);
@@ -309,39 +309,39 @@ pub(crate) fn allocations_from(
 }
 
 /// Makes an allocation one of scratch memory. Threads and vector lanes share it: each needs a part of its own, so
-/// the memory holds all of what such a loop runs over, or a place for each of its iterations where it runs over
-/// a dimension that the step does not have.
+/// the memory holds all of the dimension that such a loop runs over, or a place for each of its iterations where it runs
+/// over a dimension that the step does not have.
 fn share_scratch(
     graph: &Graph,
     tree: &LoopTree,
-    chain: &mut SmallVec<[TreeRef; 8]>,
+    chain: &[TreeRef],
     allocation: &mut Allocation,
 ) -> Result<(), Error> {
     allocation.storage = Storage::Scratch;
     let own = loop_dims(graph, allocation.node);
-    let mut end = chain.len();
     for (at, place) in chain.iter().enumerate() {
         let Some(spec) = tree.spec(*place) else {
             continue;
         };
         let concurrent = spec.annotation.is_concurrent();
-        if own.contains(&spec.dim) {
-            if concurrent || spec.annotation == Annotation::Vectorize {
-                end = end.min(at);
+        let number = allocation.dims.iter().position(|dim| *dim == spec.dim);
+        if let Some(number) = number {
+            let shared = concurrent || spec.annotation == Annotation::Vectorize;
+            let held = allocation.blocks[number];
+            // The outermost such loop over a dimension decides.
+            if shared && held.is_some_and(|held| chain[at..].contains(&held)) {
+                let outer = &chain[..at];
+                let (extents, blocks) = blocks_inside(graph, tree, &[spec.dim], outer)?;
+                allocation.extents[number] = extents[0].clone();
+                allocation.blocks[number] = blocks[0];
             }
-        } else if concurrent {
+        } else if concurrent && !own.contains(&spec.dim) {
             allocation.slots.push(Slot {
                 place: *place,
                 step: spec.step,
                 rounds: rounds(&graph.dim(spec.dim).size, spec.step)?,
             });
         }
-    }
-    if end < chain.len() {
-        chain.truncate(end);
-        (allocation.extents, allocation.blocks) =
-            blocks_inside(graph, tree, &allocation.dims, chain)?;
-        allocation.scope = chain.last().copied();
     }
     Ok(())
 }
@@ -358,16 +358,53 @@ pub fn accumulator(
         tree.spec(*place)
             .is_some_and(|spec| carries(graph, node, spec.dim))
     });
-    let Some(at) = outermost else {
-        return Ok(None);
+    outermost
+        .map(|at| running_in(graph, tree, &chain, at, node))
+        .transpose()
+}
+
+/// Where the running values of a step that lie in memory can be kept in registers for a while: the outermost loop that
+/// folds and that has nothing inside but further ones, and loops of the step that are written out. The running values
+/// are those of its block. `None` if there is none inside the loop of [`accumulator`].
+pub fn inner_accumulator(
+    graph: &Graph,
+    tree: &LoopTree,
+    leaf: TreeRef,
+    node: NodeId,
+) -> Result<Option<Accumulator>, Error> {
+    let chain = tree.ancestors(leaf);
+    let specs = || chain.iter().filter_map(|place| tree.spec(*place));
+    let folds = |spec: &LoopSpec| carries(graph, node, spec.dim);
+    let written_out = |spec: &LoopSpec| {
+        folds(spec) || matches!(spec.annotation, Annotation::Unroll | Annotation::Vectorize)
     };
+    let inside = specs().rev().take_while(|spec| written_out(spec)).count();
+    let first = chain.len() - inside;
+    let inner = specs().skip(first).position(folds);
+    let outer = specs().position(folds);
+    match (outer, inner) {
+        (Some(outer), Some(inner)) if first + inner > outer => {
+            running_in(graph, tree, &chain, first + inner, node).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The running values inside one of the loops around a step.
+fn running_in(
+    graph: &Graph,
+    tree: &LoopTree,
+    chain: &[TreeRef],
+    at: usize,
+    node: NodeId,
+) -> Result<Accumulator, Error> {
     let own = graph.node(node).dims.iter().copied();
     let dims: SmallVec<[DimId; 4]> = own.filter(|dim| !carries(graph, node, *dim)).collect();
     let (extents, blocks) = blocks_inside(graph, tree, &dims, &chain[..at])?;
-    Ok(Some(Accumulator {
+    Ok(Accumulator {
         around: chain[at],
         dims,
         extents,
         blocks,
-    }))
+    })
 }

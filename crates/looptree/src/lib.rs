@@ -65,7 +65,7 @@ mod tree;
 pub use access::{Access, Env, Stride, accesses, inputs_env, substitute};
 pub use allocation::{
     Accumulator, Allocation, Axis, PRIVATE_BYTES, Slot, Storage, accumulator, allocations,
-    allocations_in_parts,
+    allocations_in_parts, inner_accumulator,
 };
 pub use cost::{StepCost, bytes_moved, costs, flops};
 pub use error::ScheduleError;

@@ -78,7 +78,7 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             // Threads and vector lanes would share the memory: it holds all that they run over.
-            let mut layout = Layout::of_accumulator(&found);
+            let mut layout = Layout::of_accumulator(&found, &self.allocations[&node]);
             let shared = self.tree.ancestors(found.around).iter().any(|place| {
                 let spec = self.tree.spec(*place);
                 spec.is_some_and(|spec| {
@@ -91,10 +91,7 @@ impl<'a> Lowering<'a> {
                     layout.blocks[at] = None;
                 }
             }
-            let mut elements = Expr::constant(1);
-            for extent in &layout.extents {
-                elements = elements.mul(extent)?;
-            }
+            let elements = layout.elements()?;
             let mut cells = Vec::new();
             for (at, dtype) in dtypes.iter().enumerate() {
                 let name = self.value_name(node);
@@ -160,6 +157,27 @@ impl<'a> Lowering<'a> {
             self.running[&node].clone()
         };
         self.running.insert(node, fold);
+        if !self.has_inner_fold.contains(&node) {
+            return self.set_identity(around, node, &found);
+        }
+        // The first round of the inner loop sets them, if there is one.
+        let Some(empty) = self.folds_nothing(node)? else {
+            return Ok(());
+        };
+        self.builder.begin_if(empty);
+        let result = self.set_identity(around, node, &found);
+        self.builder.end_block();
+        result
+    }
+
+    /// Sets running values to what a fold starts from.
+    fn set_identity(
+        &mut self,
+        around: TreeRef,
+        node: NodeId,
+        found: &Accumulator,
+    ) -> Result<(), LowerError> {
+        let dtypes = self.fold_dtypes(node);
         let identity = match &self.graph.node(node).op {
             NodeOp::Reduce { op, acc, .. } | NodeOp::Scan { op, acc, .. } => op.identity(*acc),
             _ => Scalar::zero(dtypes[0]),
@@ -175,6 +193,127 @@ impl<'a> Lowering<'a> {
             }
             Ok(())
         })
+    }
+
+    /// Whether a step has no element to fold, as a value; `None` where it always has one.
+    fn folds_nothing(&mut self, node: NodeId) -> Result<Option<Value>, LowerError> {
+        let NodeOp::Reduce { over, .. } = &self.graph.node(node).op else {
+            return Ok(None);
+        };
+        let zero = self.builder.const_i64(0);
+        let mut empty: Option<Value> = None;
+        for dim in over {
+            let size = &self.graph.dim(*dim).size;
+            if size.range(&self.bounds).lo.is_some_and(|lo| lo > 0) {
+                continue;
+            }
+            let size = self.expr_value(&size.clone())?;
+            let none = self.builder.map(Op::Eq, &[size, zero]);
+            empty = Some(match empty {
+                Some(empty) => self.builder.map(Op::Or, &[empty, none]),
+                None => none,
+            });
+        }
+        Ok(empty)
+    }
+
+    /// Takes running values that lie in memory into registers, for a loop that folds a block of them; where that cannot
+    /// be, they stay. Gives those in memory.
+    pub(crate) fn begin_inner_fold(
+        &mut self,
+        node: NodeId,
+        found: &Accumulator,
+    ) -> Result<Fold, LowerError> {
+        let Some(outer) = self.running.get(&node).cloned() else {
+            return Err(LowerError::Symbolic(format!(
+                "`{}` has no running values where a block of it is folded",
+                self.graph.node_name(node)
+            )));
+        };
+        let path = self.unfolded_path(found.around, node);
+        let mut inner = outer.clone();
+        if self.is_written_out(&path) {
+            let dtypes = self.fold_dtypes(node);
+            inner.value = self.private_cells(found, node, dtypes[0], "tile")?;
+        }
+        let in_registers = !Rc::ptr_eq(&inner.value, &outer.value);
+        let first = self.is_first_round(node)?;
+        let known = self.builder.known(first).map(|known| known.is_true());
+        let load = |lowering: &mut Self| match in_registers {
+            true => lowering.move_cells(node, found, &outer, &inner),
+            false => Ok(()),
+        };
+        let set = |lowering: &mut Self| {
+            lowering.running.insert(node, inner.clone());
+            lowering.set_identity(found.around, node, found)
+        };
+        match known {
+            Some(true) => set(self)?,
+            Some(false) => load(self)?,
+            None => {
+                self.builder.begin_if(first);
+                let done = set(self);
+                if in_registers {
+                    self.builder.begin_else();
+                }
+                let done = done.and_then(|()| load(self));
+                self.builder.end_block();
+                done?;
+            }
+        }
+        self.running.insert(node, inner);
+        Ok(outer)
+    }
+
+    /// Puts running values back to where they lie in memory.
+    pub(crate) fn end_inner_fold(
+        &mut self,
+        node: NodeId,
+        found: &Accumulator,
+        outer: Fold,
+    ) -> Result<(), LowerError> {
+        let inner = self.running.get(&node).cloned();
+        if let Some(inner) = inner.filter(|inner| !Rc::ptr_eq(&inner.value, &outer.value)) {
+            self.move_cells(node, found, &inner, &outer)?;
+        }
+        self.running.insert(node, outer);
+        Ok(())
+    }
+
+    /// Copies the running values of a block from one place to another.
+    fn move_cells(
+        &mut self,
+        node: NodeId,
+        found: &Accumulator,
+        from: &Fold,
+        to: &Fold,
+    ) -> Result<(), LowerError> {
+        let path = self.unfolded_path(found.around, node);
+        self.run_path(&path, &mut |lowering| {
+            let at = lowering.loop_env(found.dims.iter().copied());
+            lowering.running.insert(node, from.clone());
+            let value = lowering.cell(node, false, &at)?;
+            lowering.running.insert(node, to.clone());
+            lowering.set_cell(node, false, &at, value)
+        })
+    }
+
+    /// Whether none of the loops that fold a step has gone on from its first round, as a value.
+    fn is_first_round(&mut self, node: NodeId) -> Result<Value, LowerError> {
+        let NodeOp::Reduce { over, .. } = &self.graph.node(node).op else {
+            return Ok(self.builder.constant(Scalar::bool(true)));
+        };
+        let zero = self.builder.const_i64(0);
+        let mut all = self.builder.constant(Scalar::bool(true));
+        for dim in over {
+            let Some(place) = self.index[dim.0 as usize] else {
+                continue;
+            };
+            let at = self.place_value(place);
+            let first = self.builder.map(Op::Eq, &[at, zero]);
+            all = self.builder.and(all, first);
+        }
+        Ok(all)
     }
 
     /// Moves a step's final values to where its result belongs.
@@ -280,7 +419,8 @@ impl<'a> Lowering<'a> {
         dtype: DType,
         what: &str,
     ) -> Result<Rc<Cells>, LowerError> {
-        let layout = Layout::of_accumulator(found).with_lanes(self.vector);
+        let layout =
+            Layout::of_accumulator(found, &self.allocations[&node]).with_lanes(self.vector);
         let name = format!("{}_{what}", self.value_name(node));
         let path = self.unfolded_path(found.around, node);
         if self.is_written_out(&path) {

@@ -63,12 +63,14 @@ impl Layout {
         }
     }
 
-    pub(crate) fn of_accumulator(accumulator: &Accumulator) -> Layout {
+    /// Running values lie in the order in which the result does.
+    pub(crate) fn of_accumulator(accumulator: &Accumulator, result: &Allocation) -> Layout {
+        let kept = |axis: &&Axis| accumulator.dims.contains(&axis.dim);
         Layout {
             dims: accumulator.dims.clone(),
             extents: accumulator.extents.clone(),
             blocks: accumulator.blocks.clone(),
-            axes: Axis::row_major(&accumulator.dims),
+            axes: result.axes.iter().filter(kept).copied().collect(),
             slots: SmallVec::new(),
         }
     }
@@ -96,12 +98,21 @@ impl Layout {
         self
     }
 
+    /// How many elements the array has, with what blocks leave empty.
+    pub(crate) fn elements(&self) -> Result<Expr, LowerError> {
+        let mut elements = Expr::constant(1);
+        for axis in &self.axes {
+            let at = self.dims.iter().position(|dim| *dim == axis.dim);
+            if let Some(at) = at {
+                elements = elements.mul(&axis.places(&self.extents[at])?)?;
+            }
+        }
+        Ok(elements)
+    }
+
     /// Elements of an array on the stack, at least 1; sizes there are constants.
     pub(crate) fn private_elements(&self) -> u64 {
-        let elements = self.axes.iter().try_fold(1i64, |product, axis| {
-            let at = self.dims.iter().position(|dim| *dim == axis.dim)?;
-            product.checked_mul(axis.places(&self.extents[at]).ok()?.as_const()?)
-        });
+        let elements = self.elements().ok().and_then(|n| n.as_const());
         elements.unwrap_or(1).max(1) as u64
     }
 }

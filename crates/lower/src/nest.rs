@@ -84,7 +84,15 @@ impl<'a> Lowering<'a> {
                     for node in &folds {
                         self.begin_fold(child, *node)?;
                     }
+                    let inner = self.inner_folds.get(&child).cloned().unwrap_or_default();
+                    let mut outer = Vec::with_capacity(inner.len());
+                    for (node, found) in &inner {
+                        outer.push(self.begin_inner_fold(*node, found)?);
+                    }
                     self.run_loop(child, spec, &mut |lowering| lowering.block(Some(child)))?;
+                    for ((node, found), outer) in inner.iter().zip(outer) {
+                        self.end_inner_fold(*node, found, outer)?;
+                    }
                     for node in &folds {
                         self.end_fold(child, *node)?;
                     }

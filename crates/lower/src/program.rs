@@ -9,8 +9,8 @@ use crate::row::SortRows;
 use loopwright_graph::{Graph, NodeId, NodeOp};
 use loopwright_kernel::{Access, Builder, FunctionKind, Module, Space, Value};
 use loopwright_looptree::{
-    Allocation, Annotation, Env, LoopTree, Schedule, Storage, TreeRef, allocations_in_parts,
-    is_given,
+    Accumulator, Allocation, Annotation, Env, LoopTree, Schedule, Storage, TreeRef,
+    allocations_in_parts, inner_accumulator, is_given,
 };
 use loopwright_ops::DType;
 use loopwright_symbolic::{Bounds, Expr, Symbol};
@@ -118,6 +118,10 @@ pub(crate) struct Lowering<'a> {
     pub(crate) scopes: FxHashMap<Option<TreeRef>, Vec<NodeId>>,
     /// Steps whose running values are set before a loop.
     pub(crate) folds: FxHashMap<TreeRef, Vec<NodeId>>,
+    /// Steps whose running values lie in memory and can be in registers while a loop runs.
+    pub(crate) inner_folds: FxHashMap<TreeRef, Vec<(NodeId, Accumulator)>>,
+    /// The steps among them.
+    pub(crate) has_inner_fold: FxHashSet<NodeId>,
     pub(crate) params: Vec<KernelParam>,
     pub(crate) scratch: Vec<Scratch>,
     /// The memory of given nodes and of steps that are being computed.
@@ -162,6 +166,8 @@ impl<'a> Lowering<'a> {
         let mut scheduled = vec![false; graph.node_ids().count()];
         let mut scopes: FxHashMap<_, Vec<NodeId>> = FxHashMap::default();
         let mut folds: FxHashMap<_, Vec<NodeId>> = FxHashMap::default();
+        let mut inner_folds: FxHashMap<_, Vec<_>> = FxHashMap::default();
+        let mut has_inner_fold = FxHashSet::default();
         let leaves = tree.leaf_places();
         let roots = tree.roots()[roots].to_vec();
         // Places are numbered in the order in which they run.
@@ -176,6 +182,12 @@ impl<'a> Lowering<'a> {
             }
             if let Some(fold) = loopwright_looptree::accumulator(graph, &tree, leaf, node)? {
                 folds.entry(fold.around).or_default().push(node);
+            }
+            let reduces = matches!(graph.node(node).op, NodeOp::Reduce { .. });
+            if reduces && let Some(inner) = inner_accumulator(graph, &tree, leaf, node)? {
+                let at_loop: &mut Vec<_> = inner_folds.entry(inner.around).or_default();
+                at_loop.push((node, inner));
+                has_inner_fold.insert(node);
             }
         }
         let mut readers = vec![0u32; scheduled.len()];
@@ -194,6 +206,8 @@ impl<'a> Lowering<'a> {
             allocations,
             scopes,
             folds,
+            inner_folds,
+            has_inner_fold,
             params: Vec::new(),
             scratch: Vec::new(),
             memory: FxHashMap::default(),

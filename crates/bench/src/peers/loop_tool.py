@@ -116,6 +116,10 @@ serve(
         "relu_square": work(relu_square),
         "sum_rows": work(sum_rows),
         "sum_cols": work(sum_cols),
+        "mlp_step": "no states",
+        "gpt2_block": "one result for a program",
+        "lstm_step": "one result for a program",
+        "matmul_bf16": "no bf16",
     },
     version="0.1.0",
 )

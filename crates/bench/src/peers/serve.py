@@ -3,7 +3,7 @@
 Lines in, one JSON object out for each:
 
     prepare WORK FOLDER   reads FOLDER/in-NAME.npy, runs the work once; `first` is how long that took, compilation
-                          included, in seconds; `cannot` says that the peer does not have this work
+                          included, in seconds; `cannot` says why the peer does not do this work
     time RUNS             runs it so many times; `seconds` is the time of one run
     result                runs it once more on the given inputs and states, writes FOLDER/out-NAME.npy for every result
 
@@ -14,8 +14,9 @@ import os
 import sys
 import time
 
-threads = int(sys.argv[1])
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+# The benchmark has also pinned this process to as many cores; who counts cores sees no others.
+peer, threads = sys.argv[1], int(sys.argv[2])
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
     os.environ[variable] = str(threads)
 
 import numpy as np
@@ -36,7 +37,7 @@ def inputs_of(folder):
 def serve(works, version):
     """Serves until standard input ends. `works` has for every name a function of the inputs that gives three
     functions: `run` starts one run, `finish` waits until all that were started have ended, `result` runs once more from
-    the given state and gives the results by name."""
+    the given state and gives the results by name. In place of the function, a text says why there is none."""
     answer(ready=True, version=version)
     folder = run = finish = result = None
     for line in sys.stdin:
@@ -44,12 +45,13 @@ def serve(works, version):
         try:
             if verb == "prepare":
                 work, folder = rest
-                if work not in works:
-                    answer(cannot=True)
+                known = works.get(work, "not written for it")
+                if isinstance(known, str):
+                    answer(cannot=known)
                     continue
                 # What the work before held goes first.
                 run = finish = result = None
-                run, finish, result = works[work](**inputs_of(folder))
+                run, finish, result = known(**inputs_of(folder))
                 start = time.perf_counter()
                 run()
                 finish()

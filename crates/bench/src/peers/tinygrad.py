@@ -57,6 +57,51 @@ def mlp_step(x, label, w1, w2, w3):
     return run, finish, result
 
 
+def normalised(x, weight, bias):
+    return x.layernorm(eps=1e-5) * weight + bias
+
+
+def gpt2_block(**inputs):
+    given = {name: Tensor(array).realize() for name, array in inputs.items()}
+
+    def block(x, d_y, **w):
+        length, width = x.shape
+        split = (normalised(x, w["ln1_w"], w["ln1_b"]) @ w["attn_w"] + w["attn_b"]).reshape(length, 3, 12, 64)
+        query, key, value = (split[:, part].transpose(0, 1) for part in range(3))
+        joined = query.scaled_dot_product_attention(key, value, is_causal=True)
+        joined = joined.transpose(0, 1).reshape(length, width)
+        middle = x + joined @ w["proj_w"] + w["proj_b"]
+        hidden = normalised(middle, w["ln2_w"], w["ln2_b"]) @ w["fc_w"] + w["fc_b"]
+        y = middle + hidden.gelu() @ w["out_w"] + w["out_b"]
+        names = ["x", *w]
+        gradients = (y * d_y).sum().gradient(x, *w.values())
+        return {"y": y, **{f"d_{name}": gradient for name, gradient in zip(names, gradients)}}
+
+    run = jitted(block, given)
+    return run, finish, lambda: {name: value.numpy() for name, value in run().items()}
+
+
+def lstm_step(x, h, c, wx, wh, bx, bh):
+    entering, forgetting, new, leaving = (x @ wx.T + bx + h @ wh.T + bh).chunk(4, 1)
+    cell = forgetting.sigmoid() * c + entering.sigmoid() * new.tanh()
+    return {"h_next": leaving.sigmoid() * cell.tanh(), "c_next": cell}
+
+
+def resnet18(image, **w):
+    def conv(x, name, stride, padding):
+        x = x.conv2d(w[f"{name}_w"], stride=stride, padding=padding)
+        mean, var, gamma, beta = (w[f"{name}_{part}"] for part in ("mean", "var", "gamma", "beta"))
+        return x.batchnorm(gamma, beta, mean, (var + 1e-5).rsqrt())
+
+    x = conv(image.unsqueeze(0), "stem", 2, 3).relu().max_pool2d((3, 3), stride=2, padding=1)
+    for stage in range(1, 5):
+        for block in range(2):
+            name, stride = f"s{stage}b{block}", 2 if stage > 1 and block == 0 else 1
+            y = conv(conv(x, f"{name}_conv1", stride, 1).relu(), f"{name}_conv2", 1, 1)
+            x = (y + (conv(x, f"{name}_down", stride, 0) if stride == 2 else x)).relu()
+    return {"scores": (x.mean((2, 3)) @ w["fc_w"].T + w["fc_b"]).squeeze(0)}
+
+
 def attention(query, key, value):
     return {"Y": query.scaled_dot_product_attention(key, value)}
 
@@ -72,12 +117,15 @@ serve(
         "conv_padded": work(lambda W, X: conv(W, X, 1)),
         "attention": work(attention),
         "softmax": work(lambda X: {"Y": X.softmax(-1)}),
-        "layernorm": work(lambda X, weight, bias: {"Y": X.layernorm(eps=1e-5) * weight + bias}),
+        "layernorm": work(lambda X, weight, bias: {"Y": normalised(X, weight, bias)}),
         "gelu": work(lambda X: {"Y": X.gelu()}),
         "relu_square": work(lambda X: {"Y": (X * X + 1).relu()}),
         "sum_rows": work(lambda X: {"Y": X.sum(1)}),
         "sum_cols": work(lambda X: {"Y": X.sum(0)}),
         "mlp_step": mlp_step,
+        "resnet18": work(resnet18),
+        "gpt2_block": gpt2_block,
+        "lstm_step": work(lstm_step),
     },
     version=importlib.metadata.version("tinygrad"),
 )

@@ -11,7 +11,7 @@ mod task_queue;
 use crate::peer::PeerError;
 use crate::report::{Report, Row};
 use crate::sample::{median, seconds};
-use crate::{BenchError, Options};
+use crate::{Against, BenchError, Options};
 use std::collections::BTreeMap;
 
 /// A library to compare with.
@@ -106,11 +106,11 @@ fn failed(peer: Library, error: impl ToString) -> BenchError {
     })
 }
 
-/// The libraries that are asked for; all of them where none is named.
-fn libraries(names: &[String]) -> Result<Vec<Library>, PeerError> {
-    if names.is_empty() {
+/// The libraries that are asked for.
+fn libraries(against: &Against) -> Result<Vec<Library>, PeerError> {
+    let Against::Named(names) = against else {
         return Ok(Library::ALL.to_vec());
-    }
+    };
     let find = |name: &String| {
         let known = Library::ALL.into_iter().find(|peer| peer.name() == name);
         known.ok_or_else(|| {
@@ -142,10 +142,15 @@ mod tests {
 
     #[test]
     fn all_libraries_are_the_default_and_unknown_ones_are_named() {
-        assert_eq!(libraries(&[]).expect("the default"), Library::ALL);
-        let one = libraries(&["rayon".to_owned()]).expect("a known one");
-        assert_eq!(one, [Library::Rayon]);
-        let error = libraries(&["numpy".to_owned()]).expect_err("not of this suite");
+        let named = |names: &[&str]| {
+            let names = names.iter().map(|name| (*name).to_owned());
+            libraries(&Against::Named(names.collect()))
+        };
+        let all = libraries(&Against::All).expect("the default");
+        assert_eq!(all, Library::ALL);
+        assert_eq!(named(&["rayon"]).expect("a known one"), [Library::Rayon]);
+        assert_eq!(named(&[]).expect("none is asked for"), []);
+        let error = named(&["numpy"]).expect_err("not of this suite");
         assert_eq!(
             error.to_string(),
             "unknown peer `numpy`; this suite knows [crossbeam, rayon]"
@@ -156,7 +161,7 @@ mod tests {
     fn every_row_runs_and_has_a_bar() {
         let options = Options {
             device: "interp".to_owned(),
-            against: Vec::new(),
+            against: Against::All,
             only: None,
             samples: 3,
             threads: std::num::NonZero::<usize>::MIN,

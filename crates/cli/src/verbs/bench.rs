@@ -4,8 +4,11 @@ use crate::arguments::{BenchOptions, Suite};
 use crate::device;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
-use loopwright_bench::{BenchError, Options, compile_suite, cpu_suite, runtime_suite};
+use loopwright_bench::{
+    Against, BenchError, Options, Report, compile_suite, cpu_suite, runtime_suite,
+};
 use loopwright_config::Settings;
+use std::path::Path;
 use std::process::ExitCode;
 
 pub(crate) fn bench(
@@ -22,7 +25,7 @@ pub(crate) fn bench(
     let chosen = device::choose(settings)?;
     let measured = Options {
         device: chosen.backend().name().to_owned(),
-        against: options.against.clone(),
+        against: against(&options.against),
         only: options.only.clone(),
         samples: options.samples as usize,
         threads: settings.threads(),
@@ -37,15 +40,68 @@ pub(crate) fn bench(
     };
     let report = report.map_err(|error| match (options.suite, error) {
         (Suite::Compile | Suite::Cpu, BenchError::Peer(error)) => Failure::new(error.to_string())
-            .help("peers need Python 3 and PyPI; without `--against` only our side is measured"),
+            .help("peers need Python 3 and PyPI; `--against none` measures our side alone"),
         (_, other) => Failure::new(other.to_string()),
     })?;
+    let value = serde_json::to_value(&report)
+        .map_err(|error| Failure::new(format!("cannot write the report: {error}")))?;
     if options.json {
-        let value = serde_json::to_value(&report)
-            .map_err(|error| Failure::new(format!("cannot write the report: {error}")))?;
         terminal.json(&value)?;
     } else {
         terminal.text(&report.table())?;
     }
+    write_files(options, &measured, &report, &value)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The report as files, where they are asked for. It was printed before, so that a place that cannot be written to
+/// does not cost the measurement.
+fn write_files(
+    options: &BenchOptions,
+    measured: &Options,
+    report: &Report,
+    value: &serde_json::Value,
+) -> Result<(), Failure> {
+    let write = |path: &Path, text: &str| {
+        std::fs::write(path, text)
+            .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
+    };
+    let suite = options.suite.name();
+    if let Some(folder) = &options.write {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Failure::new(format!("cannot make {}: {error}", folder.display())))?;
+        write(&folder.join(format!("{suite}.txt")), &report.table())?;
+        write(
+            &folder.join(format!("{suite}.json")),
+            &format!("{value:#}\n"),
+        )?;
+    }
+    let beside = || Some(options.write.as_ref()?.join(format!("{suite}.svg")));
+    let Some(picture) = options.plot.clone().or_else(beside) else {
+        return Ok(());
+    };
+    let threads = match measured.threads.get() {
+        1 => "one thread".to_owned(),
+        threads => format!("{threads} threads"),
+    };
+    let title = format!(
+        "Loopwright ({}) and peers, {suite}, {threads}",
+        measured.device
+    );
+    match report.plot(&title) {
+        Some(svg) => write(&picture, &svg),
+        None => {
+            eprintln!("no plot: no row has a peer");
+            Ok(())
+        }
+    }
+}
+
+/// `none` stands for our side alone; all peers of the suite are the default.
+fn against(names: &[String]) -> Against {
+    match names {
+        [] => Against::All,
+        [one] if one == "none" => Against::Named(Vec::new()),
+        names => Against::Named(names.to_vec()),
+    }
 }

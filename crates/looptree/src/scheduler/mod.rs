@@ -5,13 +5,14 @@
 //! 1. What is changed of the program first ([`prepare`]): windows that may leave their input read a padded array; a
 //!    reduction along the dimension that lies contiguous keeps as many running values as vectors have lanes.
 //! 2. Which nodes are steps ([`steps`]): what is cheap is computed where it is read.
-//! 3. The loops of each step ([`nest`]): contractions get a tile of registers and, where it pays, a packed panel;
-//!    reductions without reuse stream; everything else starts with the loops of what it reads, so that
+//! 3. The loops of each step ([`nest`]): contractions ([`contraction`]) get a tile of registers and, where it pays, a
+//!    packed panel; reductions without reuse stream; everything else starts with the loops of what it reads, so that
 //!    the tree can share them.
 //! 4. Which outermost loops run on several threads ([`parallel`]).
 //!
 //! Every decision leaves a sentence behind that says why.
 
+mod contraction;
 mod nest;
 mod parallel;
 mod prepare;

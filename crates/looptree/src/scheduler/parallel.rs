@@ -56,7 +56,7 @@ fn is_worth_it(plan: &Plan, target: &Target, root: TreeRef, inside: &[NodeId]) -
         && inside
             .iter()
             .all(|node| loop_dims(graph, *node).contains(&spec.dim));
-    if !independent || rounds < i64::from(target.threads) {
+    if !independent || rounds < 2 {
         return false;
     }
     // About one operation, or one element moved, in a cycle.

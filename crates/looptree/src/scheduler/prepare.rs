@@ -20,6 +20,12 @@ const PADDING_LIMIT: i64 = 4;
 /// Vectors of running values that hide how long one addition takes.
 const RUNNING_VECTORS: [i64; 3] = [4, 2, 1];
 
+/// Elements folded from which on it does not matter that a result is stored lane by lane.
+const SCATTER_DEPTH: i64 = 256;
+
+/// How many more of a hundred lanes must hold an element for vectors to lie along another dimension than the last.
+const FULLER: i64 = 10;
+
 /// How the elements of a reduction can lie in the lanes of vectors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Lanes {
@@ -145,14 +151,9 @@ impl Work<'_> {
         };
         let own = parts.dims.last().copied();
         let own = own.filter(|dim| fits(*dim) && self.is_plain(node, dtype, *dim, steps));
-        if let Some(dim) = own.filter(|dim| strides(*dim).all(smooth)) {
-            return Some(Lanes::Along(dim));
-        }
-        let NodeOp::Reduce { over, .. } = &parts.op else {
-            return None;
-        };
-        if let Some(dim) = own {
-            // An array that each of many elements along another dimension reads again is worth a copy.
+        // Along a dimension, if the arrays that lie otherwise are copied. One that each of many elements along another
+        // dimension reads again is worth that.
+        let packed = |dim: DimId| {
             let rough: Vec<&Access> = strides(dim)
                 .filter(|read| !smooth(*read))
                 .map(|(read, _)| read)
@@ -167,15 +168,52 @@ impl Work<'_> {
                 .iter()
                 .filter(|read| !arrays.contains(&read.node))
                 .map(|read| (read, read.stride(graph.dim(dim).index)));
-            if worth && smooth_copies.all(smooth) {
-                return Some(Lanes::Packed(dim, arrays));
-            }
+            (worth && smooth_copies.all(smooth)).then_some(Lanes::Packed(dim, arrays))
+        };
+        if let NodeOp::Reduce { over, .. } = &parts.op
+            && let Some(own) = own
+            && let Some(fuller) = self.fuller_dim(&parts.dims, own, over, lanes)
+            && self.is_plain(node, dtype, fuller, steps)
+            && let Some(packed) = packed(fuller)
+        {
+            return Some(packed);
+        }
+        if let Some(dim) = own.filter(|dim| strides(*dim).all(smooth)) {
+            return Some(Lanes::Along(dim));
+        }
+        let NodeOp::Reduce { over, .. } = &parts.op else {
+            return None;
+        };
+        if let Some(packed) = own.and_then(packed) {
+            return Some(packed);
         }
         let last = *over.last()?;
         let mut moving = strides(last);
         let contiguous = moving.clone().any(|(_, stride)| stride == Stride::One);
         (contiguous && moving.all(smooth) && self.is_plain(node, dtype, last, steps))
             .then_some(Lanes::Folded(last))
+    }
+
+    /// Another dimension of a reduction along which its vectors have fewer empty lanes than along its last one, where it
+    /// folds so much that it does not matter how its result is stored.
+    fn fuller_dim(&self, dims: &[DimId], last: DimId, over: &[DimId], lanes: i64) -> Option<DimId> {
+        let graph = self.graph();
+        let size = |dim: &DimId| graph.dim(*dim).size.as_const().filter(|size| *size > 0);
+        let depth = over.iter().try_fold(1i64, |product, dim| {
+            Some(product.saturating_mul(size(dim)?))
+        });
+        if depth.is_none_or(|depth| depth < SCATTER_DEPTH) {
+            return None;
+        }
+        // How many of a hundred lanes hold an element.
+        let used = |size: i64| size * 100 / ((size + lanes - 1) / lanes * lanes);
+        let of_last = used(size(&last)?);
+        let others = dims.iter().filter(|dim| **dim != last);
+        let others = others.filter_map(|dim| Some((*dim, size(dim)?)));
+        others
+            .filter(|(_, size)| *size >= 2 * lanes && used(*size) >= of_last + FULLER)
+            .max_by_key(|(_, size)| used(*size))
+            .map(|(dim, _)| dim)
     }
 
     /// Whether an operand is read again along a dimension of a reduction that is neither the vectors' nor folded.
@@ -189,7 +227,13 @@ impl Work<'_> {
     }
 
     /// Whether everything that a step computes anew along a dimension has one dtype and ops that vector units have.
-    fn is_plain(&self, node: NodeId, dtype: DType, vector: DimId, steps: &Steps) -> bool {
+    pub(super) fn is_plain(
+        &self,
+        node: NodeId,
+        dtype: DType,
+        vector: DimId,
+        steps: &Steps,
+    ) -> bool {
         let graph = self.graph();
         if !matches!(dtype, DType::F32 | DType::F64 | DType::I32 | DType::I64) {
             return false;
@@ -198,10 +242,13 @@ impl Work<'_> {
         let mut open = vec![(node, false)];
         while let Some((at, viewed)) = open.pop() {
             let parts = graph.node(at);
-            if parts.dtype != dtype {
+            let stored = is_given(graph, at) || steps.contains(at);
+            // What a comparison gives lies in lanes as wide as what it compares, but not in memory.
+            let compared = parts.dtype == DType::Bool && at != node && !stored;
+            if parts.dtype != dtype && !compared {
                 return false;
             }
-            if at != node && (is_given(graph, at) || steps.contains(at)) {
+            if at != node && stored {
                 continue;
             }
             // The same for all lanes: computed once. Below a view, dimensions have other names.
@@ -210,6 +257,7 @@ impl Work<'_> {
                 continue;
             }
             let plain = match &parts.op {
+                NodeOp::Map(op) if compared => gives_mask(*op),
                 NodeOp::Map(op) => has_vector_form(*op, dtype),
                 NodeOp::Constant(_) | NodeOp::View(_) | NodeOp::Reduce { .. } => true,
                 _ => false,
@@ -228,13 +276,21 @@ impl Work<'_> {
 /// Whether vector units have an op, or code that is made of what they have.
 fn has_vector_form(op: Op, dtype: DType) -> bool {
     match op {
-        Op::Copy | Op::Neg | Op::Add | Op::Sub | Op::Mul | Op::Min | Op::Max => true,
+        Op::Copy | Op::Neg | Op::Add | Op::Sub | Op::Mul | Op::Min | Op::Max | Op::Select => true,
         Op::Div | Op::Sqrt | Op::Rsqrt | Op::Abs | Op::Recip => dtype.is_float(),
         Op::Exp | Op::Exp2 | Op::Expm1 | Op::Log | Op::Log2 | Op::Log1p | Op::Tanh | Op::Erf => {
             dtype == DType::F32
         }
         _ => false,
     }
+}
+
+/// Whether vector units have an op that gives a truth value for each lane.
+fn gives_mask(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Not | Op::And | Op::Or
+    )
 }
 
 /// By node: whether a reduction reads it, itself or through what is computed where it is read.

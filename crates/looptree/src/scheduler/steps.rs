@@ -32,6 +32,8 @@ enum Role {
 /// The steps of a graph.
 pub(super) struct Steps {
     roles: Vec<Role>,
+    /// By node: who reads it.
+    pub(super) consumers: Vec<Vec<NodeId>>,
     /// The steps in an order in which they can run.
     pub(super) order: Vec<NodeId>,
 }
@@ -63,7 +65,8 @@ impl Work<'_> {
     pub(super) fn choose_steps(&self) -> Result<Steps, ScheduleError> {
         let graph = self.graph();
         let order = in_order(graph);
-        let mut roles = roles(graph, &order, &self.padded);
+        let consumers = graph.consumers();
+        let mut roles = roles(graph, &order, &consumers, &self.padded);
         separate_states(graph, &mut roles)?;
         let mut is_store = vec![false; roles.len()];
         for update in graph.updates() {
@@ -74,7 +77,11 @@ impl Work<'_> {
         let ordinary = ordinary.filter(|node| is_step(node) && !is_store[node.0 as usize]);
         let stores = graph.updates().iter().map(|update| update.value);
         let order = ordinary.chain(stores).collect();
-        Ok(Steps { roles, order })
+        Ok(Steps {
+            roles,
+            consumers,
+            order,
+        })
     }
 }
 
@@ -108,8 +115,12 @@ pub(super) fn in_order(graph: &Graph) -> Vec<NodeId> {
     order
 }
 
-fn roles(graph: &Graph, order: &[NodeId], padded: &FxHashSet<NodeId>) -> Vec<Role> {
-    let consumers = graph.consumers();
+fn roles(
+    graph: &Graph,
+    order: &[NodeId],
+    consumers: &[Vec<NodeId>],
+    padded: &FxHashSet<NodeId>,
+) -> Vec<Role> {
     let feeds = feeds_reduction(graph, order);
     let mut roles = vec![Role::Inline; order.len()];
     // Work to compute one element where it is read, and how deep that is, for nodes that are not steps.

@@ -38,7 +38,7 @@ fn is_scale(times: i64) -> bool {
 
 impl Writer<'_, '_, '_> {
     /// Whether a value is new in every round of a loop.
-    fn is_inside(&self, var: Value, value: Value) -> bool {
+    pub(crate) fn is_inside(&self, var: Value, value: Value) -> bool {
         let of = |value: Value| self.found.defined[value.0 as usize];
         let end = self.found.loop_ends.get(&var).copied().unwrap_or(0);
         value == var || (of(value) > of(var) && of(value) < end)

@@ -323,6 +323,9 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
                 kind,
                 body,
             } => {
+                if self.transposed(stmt)? {
+                    return Ok(());
+                }
                 let pooled = *kind == LoopKind::Parallel
                     && self.captures.is_none()
                     && is_kernel(self.function);
@@ -443,7 +446,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
     }
 
     /// Begins a loop at the next instruction.
-    fn enter_loop(&mut self) -> u32 {
+    pub(crate) fn enter_loop(&mut self) -> u32 {
         let number = self.code.loops.len() as u32;
         let start = self.code.insts.len() as u32;
         self.code.loops.push(Loop {
@@ -456,7 +459,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
     }
 
     /// Ends it with the last instruction.
-    fn leave_loop(&mut self, number: u32) {
+    pub(crate) fn leave_loop(&mut self, number: u32) {
         let found = &mut self.code.loops[number as usize];
         found.end = self.code.insts.len() as u32 - 1;
         self.inside = found.outer;

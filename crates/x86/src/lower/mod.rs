@@ -23,6 +23,7 @@ mod ops;
 mod parallel;
 mod prepare;
 mod tile;
+mod transpose;
 mod value;
 mod vector;
 

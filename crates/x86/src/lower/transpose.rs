@@ -1,0 +1,282 @@
+//! Copies that exchange two dimensions: what lies side by side is read, and what will lie side by side is written.
+//!
+//! Element by element such a copy takes a load and a store for each. In blocks of 16 by 16 elements of four bytes it takes 16 loads,
+//! 16 stores and 64 instructions in between. Packed operands of contractions are such copies.
+
+use super::Refusal;
+use super::address::Plan;
+use super::analyse::address;
+use super::function::{Scope, Writer};
+use super::linear::{Linear, Term};
+use super::value::size_of;
+use crate::asm::{Alu, Bits, Cond, Vop, Width};
+use crate::level::Level;
+use crate::machine::{Inst as M, Source, VReg};
+use loopwright_kernel::{Block, Inst, LoopKind, Stmt, Type, Value};
+use smallvec::smallvec;
+
+/// Rows and columns of a block.
+const BLOCK: i64 = 16;
+
+/// A loop over one of the dimensions.
+#[derive(Clone, Copy)]
+struct Dimension {
+    var: Value,
+    start: Value,
+    /// How many elements: a multiple of [`BLOCK`].
+    count: i64,
+}
+
+/// A copy that exchanges two dimensions.
+struct Transpose {
+    /// Along which elements that lie side by side are read.
+    read: Dimension,
+    /// Along which elements that lie side by side are written.
+    written: Dimension,
+    from: Linear,
+    to: Linear,
+    /// From one row that is read to the next, and from one that is written.
+    from_stride: Linear,
+    to_stride: Linear,
+}
+
+/// A loop of one step at a time.
+fn for_loop(stmt: &Stmt) -> Option<(Value, [Value; 3], &Block)> {
+    match stmt {
+        Stmt::For {
+            var,
+            start,
+            end,
+            step,
+            kind: LoopKind::Serial | LoopKind::Vectorize,
+            body,
+        } => Some((*var, [*start, *end, *step], body)),
+        _ => None,
+    }
+}
+
+impl Writer<'_, '_, '_> {
+    /// Writes a loop that is such a copy; whether it is one.
+    pub(crate) fn transposed(&mut self, stmt: &Stmt) -> Result<bool, Refusal> {
+        if self.level != Level::Avx512 {
+            return Ok(false);
+        }
+        let Some(copy) = self.recognised(stmt) else {
+            return Ok(false);
+        };
+        self.blocks(&copy);
+        Ok(true)
+    }
+
+    /// How many elements a loop goes over, if that is a multiple of the block's.
+    fn dimension(&self, var: Value, [start, end, step]: [Value; 3]) -> Option<Dimension> {
+        let form = |value: Value| {
+            let form = &self.found.forms[value.0 as usize];
+            form.clone().unwrap_or_else(|| Linear::value(value))
+        };
+        let count = form(end).plus(&form(start).times(-1)).known()?;
+        let whole = self.known(step) == Some(1) && count > 0 && count % BLOCK == 0;
+        whole.then_some(Dimension { var, start, count })
+    }
+
+    fn recognised(&self, stmt: &Stmt) -> Option<Transpose> {
+        let (outer_var, outer_bounds, outer_body) = for_loop(stmt)?;
+        // Index arithmetic and one loop.
+        let mut inner = None;
+        for stmt in outer_body {
+            match stmt {
+                Stmt::Let(value, Inst::Map(..)) if *self.function.ty(*value) == Type::INDEX => {}
+                stmt if inner.is_none() => inner = Some(for_loop(stmt)?),
+                _ => return None,
+            }
+        }
+        let (inner_var, inner_bounds, inner_body) = inner?;
+        // Index arithmetic, one load and one store.
+        let (mut load, mut store) = (None, None);
+        for stmt in inner_body {
+            match stmt {
+                Stmt::Let(value, Inst::Map(..)) if *self.function.ty(*value) == Type::INDEX => {}
+                Stmt::Let(value, Inst::Load { ptr, index }) if load.is_none() => {
+                    load = Some((*value, *ptr, *index));
+                }
+                Stmt::Store { ptr, index, value } if store.is_none() => {
+                    store = Some((*value, *ptr, *index));
+                }
+                _ => return None,
+            }
+        }
+        let ((loaded, from_ptr, from_index), (stored, to_ptr, to_index)) = (load?, store?);
+        let four_bytes = match self.function.ty(loaded) {
+            Type::Scalar(dtype) => size_of(*dtype) == 4,
+            _ => false,
+        };
+        if loaded != stored || !four_bytes || !self.apart(from_ptr, to_ptr) {
+            return None;
+        }
+        let outer = self.dimension(outer_var, outer_bounds)?;
+        let inner = self.dimension(inner_var, inner_bounds)?;
+        // The inner loop's bounds are the same in every round of the outer one.
+        let start = self.found.forms[inner.start.0 as usize].as_ref();
+        let moves = |term: &Term| {
+            let mut factors = term.factors.iter();
+            factors.any(|factor| self.is_inside(outer_var, *factor))
+        };
+        if start.is_some_and(|form| form.terms.iter().any(moves)) {
+            return None;
+        }
+        let at = |ptr, index| address(self.module, self.function, self.found, ptr, index);
+        let (from, to) = (at(from_ptr, from_index), at(to_ptr, to_index));
+        let [from_outer, from_inner] = self.strides(&from, outer_var, inner_var)?;
+        let [to_outer, to_inner] = self.strides(&to, outer_var, inner_var)?;
+        let four = Some(4);
+        if from_outer.known() == four && to_inner.known() == four {
+            return Some(Transpose {
+                read: outer,
+                written: inner,
+                from,
+                to,
+                from_stride: from_inner,
+                to_stride: to_outer,
+            });
+        }
+        (from_inner.known() == four && to_outer.known() == four).then_some(Transpose {
+            read: inner,
+            written: outer,
+            from,
+            to,
+            from_stride: from_outer,
+            to_stride: to_inner,
+        })
+    }
+
+    /// Whether two pointers are parameters that reach different memory.
+    fn apart(&self, a: Value, b: Value) -> bool {
+        let of = |value: Value| {
+            self.function
+                .params
+                .iter()
+                .find(|param| param.value == value)
+        };
+        match (of(a), of(b)) {
+            (Some(left), Some(right)) => a != b && (left.noalias || right.noalias),
+            _ => false,
+        }
+    }
+
+    /// How an address moves with two loops, if it does so evenly.
+    fn strides(&self, address: &Linear, outer: Value, inner: Value) -> Option<[Linear; 2]> {
+        let mut strides = [Linear::default(), Linear::default()];
+        for term in &address.terms {
+            let of = |var: Value| term.factors.iter().filter(|factor| **factor == var).count();
+            let other = |factor: &Value| {
+                *factor != outer && *factor != inner && self.is_inside(outer, *factor)
+            };
+            if term.factors.iter().any(other) {
+                return None;
+            }
+            let (var, stride) = match (of(outer), of(inner)) {
+                (0, 0) => continue,
+                (1, 0) => (outer, &mut strides[0]),
+                (0, 1) => (inner, &mut strides[1]),
+                _ => return None,
+            };
+            let mut factors = term.factors.clone();
+            factors.retain(|factor| *factor != var);
+            let rest = match factors.is_empty() {
+                true => Linear::constant(term.times),
+                false => Linear {
+                    terms: smallvec![Term {
+                        factors,
+                        times: term.times,
+                    }],
+                    constant: 0,
+                },
+            };
+            *stride = stride.plus(&rest);
+        }
+        Some(strides)
+    }
+
+    fn blocks(&mut self, copy: &Transpose) {
+        self.counted(copy.read, |writer| {
+            writer.counted(copy.written, |writer| {
+                let rows: Vec<VReg> = (0..BLOCK)
+                    .map(|row| {
+                        let at = copy.from.plus(&copy.from_stride.times(row));
+                        let place = writer.place(&at);
+                        writer.read(Vop::Movups, Width::W512, place)
+                    })
+                    .collect();
+                let columns = writer.turned(&rows);
+                for (column, reg) in columns.into_iter().enumerate() {
+                    let at = copy.to.plus(&copy.to_stride.times(column as i64));
+                    let place = writer.place(&at);
+                    writer.write(Vop::MovupsStore, Width::W512, place, reg);
+                }
+            });
+        });
+    }
+
+    /// A loop over a dimension in steps of a block.
+    fn counted(&mut self, dimension: Dimension, body: impl FnOnce(&mut Self)) {
+        let counter = self.gpr_new();
+        match self.known(dimension.start) {
+            Some(value) => self.emit(M::Immediate { to: counter, value }),
+            None => {
+                let from = self.gpr(dimension.start);
+                self.emit(M::Copy { to: counter, from });
+            }
+        }
+        let rest = self.immediate(dimension.count);
+        self.held.insert(dimension.var, smallvec![counter]);
+        let head = self.shared.asm.label();
+        let number = self.enter_loop();
+        self.emit(M::Head(head));
+        self.plans.push(Plan::default());
+        self.scopes.push(Scope::default());
+        body(self);
+        self.scopes.pop();
+        self.plans.pop();
+        self.add_imm(counter, BLOCK as i32);
+        self.emit(M::Alu {
+            op: Alu::Sub,
+            bits: Bits::B64,
+            to: rest,
+            from: Source::Imm(BLOCK as i32),
+        });
+        self.emit(M::JumpIf(Cond::NotEqual, head));
+        self.leave_loop(number);
+    }
+
+    /// The columns of a block of rows. Pairs of neighbours first, then pairs of pairs, then quarters of registers, twice.
+    fn turned(&mut self, rows: &[VReg]) -> Vec<VReg> {
+        let mut pairs = Vec::with_capacity(16);
+        for two in rows.chunks_exact(2) {
+            for op in [Vop::Unpcklps, Vop::Unpckhps] {
+                pairs.push(self.vector3(op, Width::W512, two[0], two[1]));
+            }
+        }
+        let mut fours = Vec::with_capacity(16);
+        for four in pairs.chunks_exact(4) {
+            for (a, b) in [(four[0], four[2]), (four[1], four[3])] {
+                for op in [Vop::Unpcklpd, Vop::Unpckhpd] {
+                    fours.push(self.vector3(op, Width::W512, a, b));
+                }
+            }
+        }
+        // Now the quarters of `fours[4 * r + c]` are columns c, c + 4, c + 8, c + 12 of rows 4 * r to 4 * r + 3.
+        let mut quarters = |low: &[VReg], high: &[VReg]| {
+            let mut even = Vec::with_capacity(8);
+            let mut odd = Vec::with_capacity(8);
+            for (a, b) in low.iter().zip(high) {
+                even.push(self.vector3_imm(Vop::Shuff32x4, Width::W512, *a, *b, 0x88));
+                odd.push(self.vector3_imm(Vop::Shuff32x4, Width::W512, *a, *b, 0xdd));
+            }
+            even.append(&mut odd);
+            even
+        };
+        let upper = quarters(&fours[..4], &fours[4..8]);
+        let lower = quarters(&fours[8..12], &fours[12..]);
+        quarters(&upper, &lower)
+    }
+}
