@@ -252,7 +252,7 @@ struct Kept {
     /// Dropped before the region that it tells about.
     _announced: Announced,
     region: Region,
-    _fallbacks: Vec<Box<Fallback>>,
+    _fallbacks: Vec<Arc<Fallback>>,
 }
 
 /// Compiled kernels, which are disassembled when somebody asks.

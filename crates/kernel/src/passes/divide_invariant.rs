@@ -90,17 +90,17 @@ impl Pass<'_> {
         };
         // Of the divisor alone, which invariant motion takes out of the loop. Its exponent, at most that of the largest power of two
         // whose inverse is a normal number, and what brings it near 1: before the division for a divisor below 1, else after it.
-        let bits = write.new(DType::I32, Inst::Bitcast(DType::I32, d));
+        let bits = write.push(DType::I32, Inst::Bitcast(DType::I32, d));
         let [mask, most, above, one] =
             [0x7f80_0000, 253 << 23, 254 << 23, 127 << 23].map(|number| write.int(number));
         let exponent = write.map(DType::I32, Op::And, &[bits, mask]);
         let exponent = write.map(DType::I32, Op::Min, &[exponent, most]);
         let before = write.map(DType::I32, Op::Sub, &[most, exponent]);
         let before = write.map(DType::I32, Op::Max, &[before, one]);
-        let before = write.new(DType::F32, Inst::Bitcast(DType::F32, before));
+        let before = write.push(DType::F32, Inst::Bitcast(DType::F32, before));
         let after = write.map(DType::I32, Op::Sub, &[above, exponent]);
         let after = write.map(DType::I32, Op::Min, &[after, one]);
-        let after = write.new(DType::F32, Inst::Bitcast(DType::F32, after));
+        let after = write.push(DType::F32, Inst::Bitcast(DType::F32, after));
         let scaled = write.map(DType::F32, Op::Mul, &[d, before]);
         let scaled = write.map(DType::F32, Op::Mul, &[scaled, after]);
         let reciprocal = write.map(DType::F32, Op::Recip, &[scaled]);
@@ -111,9 +111,9 @@ impl Pass<'_> {
         let rest = write.map(DType::F32, Op::MulAdd, &[negative, quotient, x]);
         // Neither zero, nor infinite or NaN: by its bits, less one.
         let size = write.map(DType::F32, Op::Abs, &[rest]);
-        let size = write.new(DType::U32, Inst::Bitcast(DType::U32, size));
+        let size = write.push(DType::U32, Inst::Bitcast(DType::U32, size));
         let [one, infinity] = [1, 0x7f7f_ffff].map(|number| {
-            write.new(
+            write.push(
                 DType::U32,
                 Inst::Const(Scalar::from_bits(DType::U32, number)),
             )
@@ -136,19 +136,19 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn new(&mut self, dtype: DType, inst: Inst) -> Value {
+    fn push(&mut self, dtype: DType, inst: Inst) -> Value {
         let value = self.function.value(Type::Vector(dtype, self.lanes), "");
         self.out.push(Stmt::Let(value, inst));
         value
     }
 
     fn map(&mut self, dtype: DType, op: Op, operands: &[Value]) -> Value {
-        self.new(dtype, Inst::Map(op, SmallVec::from_slice(operands)))
+        self.push(dtype, Inst::Map(op, SmallVec::from_slice(operands)))
     }
 
     fn int(&mut self, value: i32) -> Value {
         let scalar = Scalar::from_bits(DType::I32, u64::from(value.cast_unsigned()));
-        self.new(DType::I32, Inst::Const(scalar))
+        self.push(DType::I32, Inst::Const(scalar))
     }
 }
 

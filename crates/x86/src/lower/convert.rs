@@ -78,7 +78,7 @@ impl Writer<'_, '_, '_> {
                 let mask = self.compared(from, Width::W128, relation::NE, reg, zero);
                 let word = match self.level {
                     Level::Avx512 => self.mask_to_gpr(mask),
-                    _ => self.to_gpr(Bits::B32, mask),
+                    _ => self.gpr_from_vec(Bits::B32, mask),
                 };
                 self.emit(M::Alu {
                     op: crate::asm::Alu::And,
@@ -184,9 +184,9 @@ impl Writer<'_, '_, '_> {
                     reg: to,
                     by: 16,
                 });
-                return Some(self.to_vec(to));
+                return Some(self.vec_from_gpr(to));
             }
-            DType::F16 if self.level != Level::Sse => self.to_vec(reg),
+            DType::F16 if self.level != Level::Sse => self.vec_from_gpr(reg),
             _ => return None,
         };
         Some(self.vector2(Vop::Cvtph2ps, Width::W128, low))
@@ -194,7 +194,7 @@ impl Writer<'_, '_, '_> {
 
     pub(crate) fn narrow_float(&mut self, dtype: DType, reg: VReg) -> Option<VReg> {
         let low = self.narrow_floats(dtype, Width::W128, reg)?;
-        let word = self.to_gpr(Bits::B32, low);
+        let word = self.gpr_from_vec(Bits::B32, low);
         Some(self.extend(dtype, word))
     }
 
@@ -473,7 +473,7 @@ impl Writer<'_, '_, '_> {
                         pieces
                             .iter()
                             .zip(spans)
-                            .map(|(piece, span)| self.to_i32(span.width(), *piece))
+                            .map(|(piece, span)| self.saturated(span.width(), *piece))
                             .collect(),
                     ),
                 }
@@ -594,7 +594,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Single precision to `i32`, with all that is out of its range.
-    fn to_i32(&mut self, width: Width, from: VReg) -> VReg {
+    fn saturated(&mut self, width: Width, from: VReg) -> VReg {
         // The machine gives the least number for whatever it cannot convert.
         let number = self.vector2(Vop::Cvttps2dq, width, from);
         let above = self.lanes32(2147483648f32.to_bits());

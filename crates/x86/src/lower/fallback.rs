@@ -8,6 +8,7 @@ use crate::machine::{Argument, Callee, Inst as M, VReg};
 use loopwright_kernel::{Type, Value};
 use loopwright_ops::{DType, Op, Scalar, cast, evaluate};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// Something that is computed by a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -207,11 +208,11 @@ impl Writer<'_, '_, '_> {
         {
             Some(known) => &self.shared.fallbacks[known],
             None => {
-                self.shared.fallbacks.push(Box::new(what));
+                self.shared.fallbacks.push(Arc::new(what));
                 &self.shared.fallbacks[self.shared.fallbacks.len() - 1]
             }
         };
-        let what: *const Fallback = &raw const **what;
+        let what = Arc::as_ptr(what);
         let run: unsafe extern "C" fn(*const Fallback, *mut u8) = run;
         self.emit(M::Call {
             callee: Callee::Address(run as usize as u64),

@@ -62,7 +62,7 @@ impl Writer<'_, '_, '_> {
         Some(match dtype {
             DType::F32 | DType::F64 => lowest,
             _ => {
-                let word = self.to_gpr(bits_of(dtype), lowest);
+                let word = self.gpr_from_vec(bits_of(dtype), lowest);
                 self.extend(dtype, word)
             }
         })

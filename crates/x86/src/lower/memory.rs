@@ -194,7 +194,7 @@ impl Writer<'_, '_, '_> {
                     to: word,
                     from: place,
                 });
-                self.to_vec(word)
+                self.vec_from_gpr(word)
             }
             4 => self.read(Vop::MovssLoad, Width::W128, place),
             8 => self.read(Vop::MovqLoad, Width::W128, place),
@@ -223,7 +223,7 @@ impl Writer<'_, '_, '_> {
     fn store_bytes(&mut self, bytes: u32, place: Place, from: VReg) {
         match bytes {
             1 | 2 => {
-                let word = self.to_gpr(Bits::B32, from);
+                let word = self.gpr_from_vec(Bits::B32, from);
                 self.emit(M::Store {
                     bits: if bytes == 1 { Bits::B8 } else { Bits::B16 },
                     to: place,
@@ -447,8 +447,8 @@ impl Writer<'_, '_, '_> {
     /// The bits of a scalar in a general register.
     pub(crate) fn word_of(&mut self, dtype: DType, reg: VReg) -> VReg {
         match dtype {
-            DType::F32 => self.to_gpr(Bits::B32, reg),
-            DType::F64 => self.to_gpr(Bits::B64, reg),
+            DType::F32 => self.gpr_from_vec(Bits::B32, reg),
+            DType::F64 => self.gpr_from_vec(Bits::B64, reg),
             _ => reg,
         }
     }
@@ -456,7 +456,7 @@ impl Writer<'_, '_, '_> {
     /// A scalar of its bits, the higher ones of which may be anything.
     pub(crate) fn of_word(&mut self, dtype: DType, reg: VReg) -> VReg {
         match dtype {
-            DType::F32 | DType::F64 => self.to_vec(reg),
+            DType::F32 | DType::F64 => self.vec_from_gpr(reg),
             _ => self.extend(dtype, reg),
         }
     }

@@ -39,6 +39,7 @@ use loopwright_kernel::{
     Block, Function, FunctionId, FunctionKind, Inst, Module, Space, Stmt, mark_callers,
 };
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Why a function cannot be compiled.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,7 +54,7 @@ pub(crate) struct Lowered {
     /// Constants.
     pub(crate) pool: Vec<u8>,
     /// What the code asks for in calls; it must live as long as the code.
-    pub(crate) fallbacks: Vec<Box<Fallback>>,
+    pub(crate) fallbacks: Vec<Arc<Fallback>>,
 }
 
 /// What all functions of a module share.
@@ -65,7 +66,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) codes: Vec<Code>,
     pub(crate) pool: Vec<u8>,
     pub(crate) pooled: FxHashMap<Vec<u8>, u32>,
-    pub(crate) fallbacks: Vec<Box<Fallback>>,
+    pub(crate) fallbacks: Vec<Arc<Fallback>>,
     /// Where the functions of the module begin.
     pub(crate) functions: Vec<Label>,
 }

@@ -584,7 +584,7 @@ impl Writer<'_, '_, '_> {
         let mask = self.test_floats(op, dtype, Width::W128, regs)?;
         let word = match self.level {
             Level::Avx512 => self.mask_to_gpr(mask),
-            _ => self.to_gpr(Bits::B32, mask),
+            _ => self.gpr_from_vec(Bits::B32, mask),
         };
         self.emit(M::Alu {
             op: crate::asm::Alu::And,
@@ -600,7 +600,7 @@ impl Writer<'_, '_, '_> {
         let word = self.negated(cond);
         let mask = match self.level {
             Level::Avx512 => self.mask_from(word),
-            _ => self.to_vec(word),
+            _ => self.vec_from_gpr(word),
         };
         self.chosen(dtype, Width::W128, mask, a, b)
     }

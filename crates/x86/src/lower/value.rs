@@ -23,7 +23,7 @@ pub(crate) struct Shape {
 
 /// The number of bytes of an element in memory.
 pub(crate) fn size_of(dtype: DType) -> u32 {
-    (dtype.bits() / 8).max(1) as u32
+    (dtype.bits() / 8).max(1)
 }
 
 /// The operand size of an integer.
@@ -416,7 +416,7 @@ impl Writer<'_, '_, '_> {
                 to
             }
             (_, Level::Avx2) => {
-                let low = self.to_vec(scalar);
+                let low = self.vec_from_gpr(scalar);
                 match size_of(dtype) {
                     1 => self.vector2(Vop::Pbroadcastb, Width::W128, low),
                     2 => self.vector2(Vop::Pbroadcastw, Width::W128, low),
@@ -445,9 +445,9 @@ impl Writer<'_, '_, '_> {
                         to: all,
                         by: low,
                     });
-                    return self.to_vec(all);
+                    return self.vec_from_gpr(all);
                 }
-                let low = self.to_vec(scalar);
+                let low = self.vec_from_gpr(scalar);
                 match size_of(dtype) {
                     4 => self.vector2_imm(Vop::Pshufd, Width::W128, low, 0),
                     _ => self.vector3(Vop::Punpcklqdq, Width::W128, low, low),
@@ -468,7 +468,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// A general register's 64 bits in the lowest lane.
-    pub(crate) fn to_vec(&mut self, from: VReg) -> VReg {
+    pub(crate) fn vec_from_gpr(&mut self, from: VReg) -> VReg {
         let to = self.vec_new();
         let inst = self.raw(
             Vop::MovqToVec,
@@ -481,7 +481,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// The lowest lane as an integer of 32 or 64 bits, the higher bits zero.
-    pub(crate) fn to_gpr(&mut self, bits: Bits, from: VReg) -> VReg {
+    pub(crate) fn gpr_from_vec(&mut self, bits: Bits, from: VReg) -> VReg {
         let to = self.gpr_new();
         let op = match bits {
             Bits::B64 => Vop::MovqToGpr,
