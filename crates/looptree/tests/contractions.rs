@@ -89,6 +89,48 @@ fn vectors_of_a_convolution_lie_along_the_dimension_that_fills_them() {
     assert!(found[0].ends_with("x/16 unroll, x vectorize"), "{found:#?}");
 }
 
+/// The schedule's lines of a padded convolution of square images, with what follows it.
+fn convolution(channels: (i64, i64), image: i64, kernel: i64, stride: i64) -> Vec<String> {
+    let ((from, to), size) = (channels, image / stride);
+    let pad = kernel / 2;
+    steps(&format!(
+        "dim y = {size}, x = {size}\ninput X: f32[c={from}, row={image}, col={image}]\n\
+         input W: f32[o={to}, c, ky={kernel}, kx={kernel}]\n\
+         seen = X[c, y*{stride} + ky - {pad}, x*{stride} + kx - {pad}] else 0\n\
+         S[o, y, x] = sum[c, ky, kx](W * seen)\noutput Y = max(S, 0)\n"
+    ))
+}
+
+/// Fails where the sums of a convolution are not a tile of some rows along `x` and vectors of packed channels.
+fn expect_channels_in_lanes(found: &[String], rows: i64) {
+    let tile = format!("y, x/{rows}, c, ky, kx, x unroll, o/16 unroll, o vectorize");
+    let whole_row = format!("y, x/{rows}, x unroll, o/16 unroll, o vectorize");
+    let has = |start: &str, end: &str| {
+        let mut lines = found.iter();
+        lines.any(|line| line.starts_with(start) && line.ends_with(end))
+    };
+    assert!(has("panel", ", o"), "no packed channels: {found:#?}");
+    assert!(has("%4: ", &tile), "no {tile}: {found:#?}");
+    assert!(has("Y: ", &whole_row), "no {whole_row}: {found:#?}");
+}
+
+#[test]
+fn a_stem_with_a_stride_has_its_channels_in_lanes() {
+    // Only 147 elements are folded, and rows of 112 would fill vectors, but every other element of a row is read.
+    expect_channels_in_lanes(&convolution((3, 64), 224, 7, 2), 6);
+}
+
+#[test]
+fn a_shortcut_with_a_stride_has_its_channels_in_lanes() {
+    expect_channels_in_lanes(&convolution((64, 128), 56, 1, 2), 6);
+}
+
+#[test]
+fn a_convolution_to_rows_shorter_than_vectors_has_its_channels_in_lanes() {
+    expect_channels_in_lanes(&convolution((512, 512), 7, 3, 1), 7);
+    expect_channels_in_lanes(&convolution((256, 512), 14, 3, 2), 7);
+}
+
 #[test]
 fn attention_holds_some_rows_of_its_scores() {
     let program = "input query: f32[head=8, q=512, d=64]\ninput key: f32[head, k=512, d]\n\

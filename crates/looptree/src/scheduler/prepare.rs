@@ -23,6 +23,12 @@ const RUNNING_VECTORS: [i64; 3] = [4, 2, 1];
 /// Elements folded from which on it does not matter that a result is stored lane by lane.
 const SCATTER_DEPTH: i64 = 256;
 
+/// Elements folded from which on vectors whose lanes are stored one by one are better than no vectors.
+const LANE_DEPTH: i64 = 16;
+
+/// How often at least an array is read that is copied so that it lies along the vectors.
+const PACKED_ROUNDS: i64 = 8;
+
 /// How many more of a hundred lanes must hold an element for vectors to lie along another dimension than the last.
 const FULLER: i64 = 10;
 
@@ -187,6 +193,17 @@ impl Work<'_> {
         if let Some(packed) = own.and_then(packed) {
             return Some(packed);
         }
+        // Windows with a stride, or rows shorter than a vector, leave the last dimension no vectors.
+        let others = parts.dims.iter().copied();
+        let others = others.filter(|dim| {
+            let size = typical(graph, &graph.dim(*dim).size);
+            size >= lanes && self.folds_much(over) && self.is_plain(node, dtype, *dim, steps)
+        });
+        let others = others.filter_map(|dim| Some((dim, packed(dim)?)));
+        let widest = others.max_by_key(|(dim, _)| typical(graph, &graph.dim(*dim).size));
+        if let Some((_, packed)) = widest {
+            return Some(packed);
+        }
         let last = *over.last()?;
         let mut moving = strides(last);
         let contiguous = moving.clone().any(|(_, stride)| stride == Stride::One);
@@ -216,14 +233,21 @@ impl Work<'_> {
             .map(|(dim, _)| dim)
     }
 
-    /// Whether an operand is read again along a dimension of a reduction that is neither the vectors' nor folded.
+    /// Whether a reduction folds so much that vectors pay although each lane is stored by itself.
+    fn folds_much(&self, over: &[DimId]) -> bool {
+        let graph = self.graph();
+        let sizes = over.iter().map(|dim| typical(graph, &graph.dim(*dim).size));
+        sizes.fold(1i64, i64::saturating_mul) >= LANE_DEPTH
+    }
+
+    /// Whether an operand is read again and again along dimensions of a reduction that are neither the vectors' nor
+    /// folded.
     fn is_reused(&self, node: NodeId, read: &Access, vector: DimId) -> bool {
         let graph = self.graph();
-        graph.node(node).dims.iter().any(|dim| {
-            *dim != vector
-                && read.stride(graph.dim(*dim).index) == Stride::Zero
-                && typical(graph, &graph.dim(*dim).size) >= 8
-        })
+        let dims = graph.node(node).dims.iter().filter(|dim| **dim != vector);
+        let again = dims.filter(|dim| read.stride(graph.dim(**dim).index) == Stride::Zero);
+        let rounds = again.map(|dim| typical(graph, &graph.dim(*dim).size));
+        rounds.fold(1i64, i64::saturating_mul) >= PACKED_ROUNDS
     }
 
     /// Whether everything that a step computes anew along a dimension has one dtype and ops that vector units have.
