@@ -512,7 +512,10 @@ impl Walk<'_> {
                     .iter()
                     .any(|(write, stored)| *write == last && stored.is_none())
             });
-            self.found.alias[value.0 as usize] = !nested && next.is_none_or(|next| last <= next);
+            // An index is part of other values' sums, which may be used at any time.
+            let index = self.found.forms[value.0 as usize].is_some();
+            self.found.alias[value.0 as usize] =
+                !index && !nested && next.is_none_or(|next| last <= next);
         }
     }
 }
