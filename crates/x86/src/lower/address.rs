@@ -152,21 +152,7 @@ impl Writer<'_, '_, '_> {
             match inside.count() {
                 0 => fixed.terms.push(term.clone()),
                 1 if term.factors.contains(&var) => {
-                    let mut factors = term.factors.clone();
-                    factors.retain(|factor| *factor != var);
-                    let rest = match factors.is_empty() {
-                        true => Linear::constant(term.times),
-                        false => Linear {
-                            terms: [Term {
-                                factors,
-                                times: term.times,
-                            }]
-                            .into_iter()
-                            .collect(),
-                            constant: 0,
-                        },
-                    };
-                    stride = stride.plus(&rest);
+                    stride = stride.plus(&term.without(var));
                 }
                 _ => other = true,
             }

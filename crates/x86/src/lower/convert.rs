@@ -76,17 +76,7 @@ impl Writer<'_, '_, '_> {
             (Kind::Float, Kind::Bool) => {
                 let zero = self.zero();
                 let mask = self.compared(from, Width::W128, relation::NE, reg, zero);
-                let word = match self.level {
-                    Level::Avx512 => self.mask_to_gpr(mask),
-                    _ => self.gpr_from_vec(Bits::B32, mask),
-                };
-                self.emit(M::Alu {
-                    op: crate::asm::Alu::And,
-                    bits: Bits::B32,
-                    to: word,
-                    from: crate::machine::Source::Imm(1),
-                });
-                Some(word)
+                Some(self.lowest_truth(mask))
             }
             (Kind::Float, _) => {
                 if size_of(to) == 8 {

@@ -19,6 +19,25 @@ pub(crate) struct Term {
     pub(crate) times: i64,
 }
 
+impl Term {
+    /// What a factor that it has once is multiplied with.
+    pub(crate) fn without(&self, factor: Value) -> Linear {
+        let mut factors = self.factors.clone();
+        factors.retain(|other| *other != factor);
+        if factors.is_empty() {
+            return Linear::constant(self.times);
+        }
+        let rest = Term {
+            factors,
+            times: self.times,
+        };
+        Linear {
+            terms: smallvec![rest],
+            constant: 0,
+        }
+    }
+}
+
 /// Terms with different factors, sorted by these.
 pub(crate) type Terms = SmallVec<[Term; 4]>;
 

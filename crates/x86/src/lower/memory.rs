@@ -387,14 +387,7 @@ impl Writer<'_, '_, '_> {
             from: place,
         });
         let again = self.shared.asm.label();
-        let number = self.code.loops.len() as u32;
-        let start = self.code.insts.len() as u32;
-        self.code.loops.push(crate::machine::Loop {
-            outer: self.inside,
-            start,
-            end: start,
-        });
-        let outer = self.inside.replace(number);
+        let number = self.enter_loop();
         self.emit(M::Label(again));
         let before = self.of_word(dtype, old);
         let after = self.combine(op, dtype, before, operand)?;
@@ -413,8 +406,7 @@ impl Writer<'_, '_, '_> {
             from: seen,
         });
         self.emit(M::JumpIf(Cond::NotEqual, again));
-        self.code.loops[number as usize].end = self.code.insts.len() as u32 - 1;
-        self.inside = outer;
+        self.leave_loop(number);
         Ok(smallvec![self.of_word(dtype, old)])
     }
 

@@ -15,6 +15,7 @@ mod convert;
 mod exp;
 mod fallback;
 mod function;
+mod int_vectors;
 mod integer;
 mod lanes;
 mod linear;

@@ -7,7 +7,6 @@ use super::value::{Pieces, size_of};
 use crate::asm::{Bits, Mem};
 use crate::machine::{Inst as M, Place, VReg};
 use loopwright_kernel::{TileType, Type, Value};
-use loopwright_ops::DType;
 
 impl Writer<'_, '_, '_> {
     fn tile_type(&self, tile: Value) -> TileType {
@@ -27,23 +26,6 @@ impl Writer<'_, '_, '_> {
         let at = self.allocate(bytes.next_multiple_of(64), 64);
         self.arrays.insert(tile, at);
         at
-    }
-
-    /// Copies an element, whatever its dtype is.
-    fn copy_element(&mut self, dtype: DType, to: Place, from: Place) {
-        let bits = super::value::bits_of(dtype);
-        let word = self.gpr_new();
-        self.emit(M::Load {
-            bits,
-            signed: false,
-            to: word,
-            from,
-        });
-        self.emit(M::Store {
-            bits,
-            to,
-            from: word,
-        });
     }
 
     /// Calls `each` with the address of every row.
@@ -94,7 +76,7 @@ impl Writer<'_, '_, '_> {
                     room + (row as i32 * ty.cols as i32 + col) * size,
                 );
                 let from = super::address::displaced(from, i64::from(col * size)).unwrap_or(from);
-                writer.copy_element(ty.dtype, to, from);
+                writer.copy_bytes(size_of(ty.dtype), to, from);
             }
         });
         Ok(Pieces::new())
@@ -117,7 +99,7 @@ impl Writer<'_, '_, '_> {
                     room + (row as i32 * ty.cols as i32 + col) * size,
                 );
                 let to = super::address::displaced(to, i64::from(col * size)).unwrap_or(to);
-                writer.copy_element(ty.dtype, to, from);
+                writer.copy_bytes(size_of(ty.dtype), to, from);
             }
         });
         Ok(())

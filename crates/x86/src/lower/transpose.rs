@@ -180,19 +180,7 @@ impl Writer<'_, '_, '_> {
                 (0, 1) => (inner, &mut strides[1]),
                 _ => return None,
             };
-            let mut factors = term.factors.clone();
-            factors.retain(|factor| *factor != var);
-            let rest = match factors.is_empty() {
-                true => Linear::constant(term.times),
-                false => Linear {
-                    terms: smallvec![Term {
-                        factors,
-                        times: term.times,
-                    }],
-                    constant: 0,
-                },
-            };
-            *stride = stride.plus(&rest);
+            *stride = stride.plus(&term.without(var));
         }
         Some(strides)
     }
