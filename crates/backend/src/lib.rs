@@ -52,7 +52,7 @@ pub use inventory;
 pub use kernel_backend::{Argument, CompileOptions, Executable, KernelBackend};
 pub use loop_backend::{LoopBackend, LoopCode, LoopMemory, LoopProgram, LoopResult};
 pub use loopwright_kernel::passes::log_stores::StoreSite;
-pub use loopwright_looptree::Target;
+pub use loopwright_looptree::{MatrixUnit, Target};
 pub use pack::{Packed, Request, pack};
 pub use prepared::{PreparedArgument, PreparedCall};
 pub use program::{Program, ProgramError};

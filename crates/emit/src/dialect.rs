@@ -396,15 +396,15 @@ pub trait Dialect {
         lacks(self, "compares and exchanges atomically", "no atomics")
     }
 
-    /// A tile read from memory.
+    /// A tile read from memory: with the stride from one group of interleaved rows to the next, and how many those are.
     fn tile_load(
         &self,
         tile: TileType,
         address: &Expr,
-        stride: &Expr,
+        rows: (&Expr, u32),
         pieces: &mut Pieces,
     ) -> Spelled<Expr> {
-        tiles::load(self, tile, address, stride, pieces)
+        tiles::load(self, tile, address, rows, pieces)
     }
 
     /// A statement that writes a tile to memory.

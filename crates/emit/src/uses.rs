@@ -272,7 +272,12 @@ impl Walk<'_> {
                     self.escapes(value);
                 }
             }
-            Inst::TileLoad { ptr, index, stride } => {
+            Inst::TileLoad {
+                ptr,
+                index,
+                stride,
+                interleave: _,
+            } => {
                 for value in [*ptr, *index, *stride] {
                     self.escapes(value);
                 }

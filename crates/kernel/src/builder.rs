@@ -397,9 +397,27 @@ impl Builder {
 
     // Tiles.
 
-    /// Reads a tile.
+    /// Reads a tile whose rows lie one after the other.
     pub fn tile_load(&mut self, tile: TileType, ptr: Value, index: Value, stride: Value) -> Value {
-        self.define(Type::Tile(tile), Inst::TileLoad { ptr, index, stride }, "")
+        self.tile_load_interleaved(tile, ptr, index, stride, 1)
+    }
+
+    /// Reads a tile of whose rows so many at a time lie interleaved.
+    pub fn tile_load_interleaved(
+        &mut self,
+        tile: TileType,
+        ptr: Value,
+        index: Value,
+        stride: Value,
+        interleave: u32,
+    ) -> Value {
+        let inst = Inst::TileLoad {
+            ptr,
+            index,
+            stride,
+            interleave,
+        };
+        self.define(Type::Tile(tile), inst, "")
     }
 
     /// A tile with one scalar everywhere.

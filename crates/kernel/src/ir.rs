@@ -344,18 +344,22 @@ pub enum Inst {
     },
     /// Calls a function of the module.
     Call(FunctionId, Vec<Value>),
-    /// Reads a tile: row `r`, column `c` comes from `index + r * stride + c`.
+    /// Reads a tile: row `r`, column `c` comes from `index + r * stride + c`, or, where `w` rows are interleaved, from
+    /// `index + r / w * stride + c * w + r % w`.
     TileLoad {
         /// The pointer.
         ptr: Value,
         /// First element, an `i64`.
         index: Value,
-        /// Elements from one row to the next, an `i64`.
+        /// Elements from one row, or group of interleaved rows, to the next, an `i64`.
         stride: Value,
+        /// How many rows lie interleaved, element by element; 1 for rows one after the other. It divides their number.
+        interleave: u32,
     },
     /// A tile with one scalar everywhere.
     TileSplat(Value),
-    /// `accumulator + left * right`.
+    /// `accumulator + left * right`. Of floats that are narrower than the accumulator, a matrix unit may add the products in
+    /// any order and take subnormal numbers for zero.
     TileMma {
         /// The left operand.
         left: Value,

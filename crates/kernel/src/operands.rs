@@ -54,7 +54,12 @@ macro_rules! inst_operands {
                 $visit(expected);
                 $visit(value);
             }
-            Inst::TileLoad { ptr, index, stride } => {
+            Inst::TileLoad {
+                ptr,
+                index,
+                stride,
+                interleave: _,
+            } => {
                 $visit(ptr);
                 $visit(index);
                 $visit(stride);

@@ -81,7 +81,7 @@ pub use schedule::{
     loop_dims,
 };
 pub use scheduler::{Explained, Order, Reasons, default_schedule, schedule};
-pub use target::Target;
+pub use target::{MatrixUnit, Target};
 pub use text::{
     Replayed, ScheduleFile, parse_mutation, parse_schedule, parse_schedule_file, parse_tree,
     print_mutation, print_schedule, print_schedule_file, print_tree, replay,

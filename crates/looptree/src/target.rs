@@ -36,9 +36,22 @@ pub struct Target {
     pub memory_rate: u32,
     /// Cycles that it takes to start a parallel loop and to wait for its end.
     pub parallel_cycles: u32,
+    /// The matrix unit, where there is one.
+    pub matrix_unit: Option<MatrixUnit>,
     /// Whether a C compiler makes the code. It makes vectors of plain loops and swaps some, and it takes
     /// vectors wider than a register through memory.
     pub c_compiler: bool,
+}
+
+/// A unit that multiplies tiles of `bf16`, adding in `f32`, and of 8-bit integers, adding in `i32`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct MatrixUnit {
+    /// Rows of a tile, which are also the columns of what is added up.
+    pub rows: u32,
+    /// Bytes of a row.
+    pub row_bytes: u32,
+    /// Tiles that can be added to at a time, with registers left for those that are multiplied.
+    pub accumulators: u32,
 }
 
 impl Target {
@@ -61,6 +74,7 @@ impl Target {
         l3_rate: 10 * 16,
         memory_rate: 6 * 16,
         parallel_cycles: 15_000,
+        matrix_unit: None,
         c_compiler: false,
     };
 }

@@ -4,6 +4,7 @@ use crate::error::LowerError;
 use crate::memory::{Layout, Memory};
 use crate::nest::{Extent, MAX_LANES, MAX_UNROLL};
 use crate::program::Lowering;
+use crate::tile::TileForm;
 use loopwright_graph::{DimId, NodeId, NodeOp};
 use loopwright_kernel::{Space, Type, Value};
 use loopwright_looptree::{
@@ -33,6 +34,14 @@ pub(crate) enum Cells {
     Registers {
         layout: Box<Layout>,
         slots: FxHashMap<i64, Value>,
+    },
+    /// A variable for each tile of a matrix unit, by the flat index of its first element, and the written-out loops
+    /// that lead to the tiles.
+    Tiles {
+        layout: Box<Layout>,
+        slots: FxHashMap<i64, Value>,
+        path: Vec<(TreeRef, LoopSpec)>,
+        form: TileForm,
     },
     /// An array.
     Array(Rc<Memory>),
@@ -156,7 +165,11 @@ impl<'a> Lowering<'a> {
         } else {
             self.running[&node].clone()
         };
+        let cells = fold.value.clone();
         self.running.insert(node, fold);
+        if matches!(*cells, Cells::Tiles { .. }) {
+            return self.clear_tiles(&cells);
+        }
         if !self.has_inner_fold.contains(&node) {
             return self.set_identity(around, node, &found);
         }
@@ -324,6 +337,10 @@ impl<'a> Lowering<'a> {
         if scan || in_place {
             return Ok(());
         }
+        let cells = self.cells(node, false)?;
+        if matches!(*cells, Cells::Tiles { .. }) {
+            return self.store_tiles(node, &cells);
+        }
         let dtype = parts.dtype;
         let indexed = matches!(parts.op, NodeOp::ArgReduce { .. });
         let path = self.unfolded_path(around, node);
@@ -423,6 +440,9 @@ impl<'a> Lowering<'a> {
             Layout::of_accumulator(found, &self.allocations[&node]).with_lanes(self.vector);
         let name = format!("{}_{what}", self.value_name(node));
         let path = self.unfolded_path(found.around, node);
+        if let Some(tiles) = self.tile_cells(node, &path, &layout, &name)? {
+            return Ok(tiles);
+        }
         if self.is_written_out(&path) {
             let mut slots = FxHashMap::default();
             self.run_path(&path, &mut |lowering| {
@@ -451,7 +471,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn cells(&self, node: NodeId, position: bool) -> Result<Rc<Cells>, LowerError> {
+    pub(crate) fn cells(&self, node: NodeId, position: bool) -> Result<Rc<Cells>, LowerError> {
         let fold = self.running.get(&node);
         let cells = fold.and_then(|fold| {
             if position {
@@ -490,6 +510,7 @@ impl<'a> Lowering<'a> {
                 let zero = self.builder.const_i64(0);
                 Ok(self.builder.load(slot, zero))
             }
+            Cells::Tiles { .. } => Err(one_of_a_tile()),
             Cells::Array(memory) => self.load(memory, at),
         }
     }
@@ -513,6 +534,7 @@ impl<'a> Lowering<'a> {
                 self.builder.store(slot, zero, value);
                 Ok(())
             }
+            Cells::Tiles { .. } => Err(one_of_a_tile()),
             Cells::Array(memory) => self.store(memory, at, value),
         }
     }
@@ -530,7 +552,7 @@ impl<'a> Lowering<'a> {
             .collect()
     }
 
-    fn run_path(
+    pub(crate) fn run_path(
         &mut self,
         path: &[(TreeRef, LoopSpec)],
         body: &mut dyn FnMut(&mut Lowering<'a>) -> Result<(), LowerError>,
@@ -582,4 +604,8 @@ impl<'a> Lowering<'a> {
             }
         })
     }
+}
+
+fn one_of_a_tile() -> LowerError {
+    LowerError::Symbolic("one of the running values of a tile is used on its own".to_owned())
 }

@@ -98,6 +98,42 @@ impl Layout {
         self
     }
 
+    /// How far apart the rows of a tile lie, or the groups of so many interleaved rows; `None` if they do not lie at equal
+    /// distances. Tiles begin at multiples of their rows and columns.
+    pub(crate) fn row_stride(
+        &self,
+        (row, rows): (DimId, u32),
+        (col, cols): (DimId, u32),
+        interleave: u32,
+    ) -> Option<Expr> {
+        let in_one_piece = |axis: &Axis, count: u32| {
+            let outer = axis.outer;
+            outer.is_none_or(|outer| outer % i64::from(count) == 0)
+        };
+        let mut axes = self.axes.iter().enumerate().rev();
+        if interleave > 1 {
+            let (_, last) = axes.next()?;
+            let together = Some(i64::from(interleave));
+            if (last.dim, last.step, last.outer) != (row, 1, together) || rows % interleave != 0 {
+                return None;
+            }
+        }
+        let (_, along) = axes.next()?;
+        if (along.dim, along.step) != (col, 1) || !in_one_piece(along, cols) {
+            return None;
+        }
+        let (at, across) = axes.find(|(_, axis)| axis.dim == row)?;
+        if across.step != i64::from(interleave) || !in_one_piece(across, rows) {
+            return None;
+        }
+        let mut stride = Expr::constant(1);
+        for axis in &self.axes[at + 1..] {
+            let held = self.dims.iter().position(|dim| *dim == axis.dim)?;
+            stride = stride.mul(&axis.places(&self.extents[held]).ok()?).ok()?;
+        }
+        Some(stride)
+    }
+
     /// How many elements the array has, with what blocks leave empty.
     pub(crate) fn elements(&self) -> Result<Expr, LowerError> {
         let mut elements = Expr::constant(1);
@@ -216,9 +252,13 @@ impl Lowering<'_> {
             let spec = self.tree.spec(*place)?;
             (spec.dim == dim).then_some((*place, spec.step))
         });
+        let in_lanes = self.vector.is_some_and(|(vector, _)| vector == dim);
         let mut found = None;
         for (place, loop_step) in over_dim {
-            if loop_step == step && found.is_none() {
+            // The index is where this loop stands.
+            let here = self.blocks.get(&place).copied() == self.index[dim.0 as usize];
+            let begins = here && !in_lanes && loop_step % step == 0;
+            if found.is_none() && (loop_step == step || begins) {
                 found = self.blocks.get(&place).copied();
             } else if loop_step > step && loop_step % step != 0 {
                 return None;

@@ -1,6 +1,7 @@
 //! Loops: full rounds, shorter last rounds, written-out rounds and vector lanes.
 
 use crate::error::LowerError;
+use crate::fold::Cells;
 use crate::index::Place;
 use crate::program::Lowering;
 use loopwright_graph::{DimId, NodeOp};
@@ -35,6 +36,7 @@ pub(crate) enum Dropped {
     Rows,
     Repeated,
     NoSuchPart,
+    NoTile,
 }
 
 impl Dropped {
@@ -61,6 +63,11 @@ impl Dropped {
                     .to_owned()
             }
             Dropped::NoSuchPart => "code for this machine is made of plain loops, threads and vectors".to_owned(),
+            Dropped::NoTile => {
+                "a tile is three loops, over a row, a column and what is folded, around a sum of products of narrower \
+                 numbers; all sizes are known and whole tiles, and loops between it and the loop that folds are unrolled"
+                    .to_owned()
+            }
             Dropped::Rows => "a sort or scatter inside works on memory that threads share".to_owned(),
         }
     }
@@ -80,6 +87,9 @@ impl<'a> Lowering<'a> {
             match self.tree.node(child).clone() {
                 TreeNode::Leaf(node) => self.apart(|lowering| lowering.leaf(node))?,
                 TreeNode::Loop { spec, .. } => {
+                    if self.run_tile(child, spec)? {
+                        continue;
+                    }
                     let folds = self.folds.get(&child).cloned().unwrap_or_default();
                     for node in &folds {
                         self.begin_fold(child, *node)?;
@@ -100,6 +110,25 @@ impl<'a> Lowering<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Runs the loops of a matrix unit's tile at once, if they are that.
+    fn run_tile(&mut self, place: TreeRef, spec: LoopSpec) -> Result<bool, LowerError> {
+        if spec.annotation != Annotation::Tile {
+            return Ok(false);
+        }
+        let Some(form) = self.tile_form(place) else {
+            return Ok(false);
+        };
+        let cells = match self.running.get(&form.node) {
+            Some(fold) => fold.value.clone(),
+            None => return Ok(false),
+        };
+        if !matches!(*cells, Cells::Tiles { .. }) {
+            return Ok(false);
+        }
+        self.apart(|lowering| lowering.fold_tile(place, &form, &cells))?;
+        Ok(true)
     }
 
     /// Runs `body` once for every round of a loop of the tree.
@@ -146,13 +175,10 @@ impl<'a> Lowering<'a> {
         let dropped = match (spec.annotation, rounds) {
             (Annotation::Serial, _) => None,
             (
-                Annotation::Block
-                | Annotation::Thread
-                | Annotation::Warp
-                | Annotation::Tile
-                | Annotation::Prefetch,
+                Annotation::Block | Annotation::Thread | Annotation::Warp | Annotation::Prefetch,
                 _,
             ) => Some(Dropped::NoSuchPart),
+            (Annotation::Tile, _) => Some(Dropped::NoTile),
             (Annotation::Unroll, Some(..=MAX_UNROLL)) => None,
             (Annotation::Unroll, Some(_)) => Some(Dropped::TooManyRounds),
             (Annotation::Vectorize, _) if !independent => Some(Dropped::Carried),
@@ -389,7 +415,10 @@ impl<'a> Lowering<'a> {
         self.tree.children(place).iter().any(|child| {
             let here = self.tree.spec(*child).is_some_and(|spec| {
                 spec.dim == dim
-                    && matches!(spec.annotation, Annotation::Unroll | Annotation::Vectorize)
+                    && matches!(
+                        spec.annotation,
+                        Annotation::Unroll | Annotation::Vectorize | Annotation::Tile
+                    )
             });
             here || self.wants_constant_blocks(*child, dim)
         })

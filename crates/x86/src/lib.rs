@@ -43,6 +43,7 @@ pub mod disassemble;
 mod level;
 mod lower;
 mod machine;
+mod matrix_unit;
 pub mod profile;
 pub mod region;
 
@@ -75,6 +76,8 @@ loopwright_backend::register_backend!(200, || Backend::kernel_backend(X86::from_
 pub struct X86 {
     /// The level of the code, or why there is none.
     level: Result<Level, Unavailable>,
+    /// Whether code may use the matrix unit.
+    tiles: bool,
 }
 
 impl Default for X86 {
@@ -93,6 +96,7 @@ impl X86 {
         };
         X86 {
             level: Level::detect().ok_or_else(missing),
+            tiles: matrix_unit::available(),
         }
     }
 
@@ -102,13 +106,18 @@ impl X86 {
         let refused = |reason: String, broken: bool| X86 {
             level: Err(Unavailable {
                 reason,
-                help: format!("unset {LEVEL_VARIABLE}, or set it to `sse`, `avx2` or `avx512`"),
+                help: format!(
+                    "unset {LEVEL_VARIABLE}, or set it to `sse`, `avx2`, `avx512` or `amx`"
+                ),
                 broken,
             }),
+            tiles: false,
         };
         match name.trim() {
             "" => X86::new(),
             "none" => refused(format!("{LEVEL_VARIABLE} is `none`"), false),
+            "amx" if matrix_unit::available() => X86::new(),
+            "amx" => refused("this machine has no AMX".to_owned(), false),
             name => match name.parse() {
                 Ok(level) => X86::new().at(level),
                 Err(reason) => refused(format!("{LEVEL_VARIABLE}: {reason}"), true),
@@ -116,7 +125,7 @@ impl X86 {
         }
     }
 
-    /// The same at this level. A level that the machine does not have is not available.
+    /// The same at this level, without the matrix unit. A level that the machine does not have is not available.
     pub fn at(self, level: Level) -> X86 {
         let found = self.level.and_then(|most| match level <= most {
             true => Ok(level),
@@ -126,7 +135,19 @@ impl X86 {
                 broken: false,
             }),
         });
-        X86 { level: found }
+        X86 {
+            level: found,
+            tiles: false,
+        }
+    }
+
+    /// The same for a machine with a matrix unit, which need not be this one: its code can be looked at anywhere.
+    #[doc(hidden)]
+    pub fn with_matrix_unit(self) -> X86 {
+        X86 {
+            tiles: true,
+            ..self
+        }
     }
 
     /// The level of the code.
@@ -153,6 +174,8 @@ impl Describe for X86 {
             Ok(level) => Target {
                 vector_bytes: level.bytes(),
                 vector_registers: level.registers().into(),
+                matrix_unit: self.tiles.then_some(matrix_unit::SHAPE),
+                c_compiler: false,
                 ..machine
             },
             Err(_) => machine,
@@ -180,23 +203,38 @@ impl KernelBackend for X86 {
             kernel,
             reason,
         };
-        let mut asm = Assembler::new();
-        let lowered = match options.strict {
+        let strict = options.strict;
+        let prepared;
+        let module = match strict {
             // Strict code gives the interpreter's bits, and the interpreter calls the library.
-            true => lower::lower(module, level, true, &mut asm),
-            false => lower::lower(&lower::prepared(module, level), level, false, &mut asm),
+            true => module,
+            false => {
+                prepared = lower::prepared(module, level);
+                &prepared
+            }
         };
+        let write = |tiles: bool| {
+            let mut asm = Assembler::new();
+            let lowered = lower::lower(module, level, (strict, tiles), &mut asm)?;
+            let codes = lowered.codes.iter();
+            let places: Vec<_> = codes.map(|code| machine::allocate(code, level)).collect();
+            Ok((asm, lowered, places))
+        };
+        let tiles = self.tiles && !strict;
+        let (mut asm, mut lowered, mut places) = write(tiles).map_err(refused)?;
+        if !places.iter().all(|places| places.tiles_fit) {
+            (asm, lowered, places) = write(false).map_err(refused)?;
+        }
         let Lowered {
             codes,
             entries,
             pool,
             fallbacks,
-        } = lowered.map_err(refused)?;
+        } = lowered;
         let mut symbols = Vec::with_capacity(codes.len());
-        for code in &codes {
-            let allocation = machine::allocate(code, level);
+        for (code, places) in codes.iter().zip(&places) {
             let offset = asm.here();
-            machine::emit(code, &allocation, level, &mut asm);
+            machine::emit(code, places, level, &mut asm);
             symbols.push(Symbol {
                 name: code.name.clone(),
                 offset,

@@ -202,5 +202,73 @@ pub(super) fn matrix_tiles(bench: &Bench<'_>) -> Result<(), Stop> {
         b.tile_store(product, p, zero, eight);
     });
     run_alone(bench, product, &floats(100), 3)?;
+    for (dtype, sum) in [
+        (DType::BF16, DType::F32),
+        (DType::I8, DType::I32),
+        (DType::U8, DType::I32),
+    ] {
+        narrow_tiles(bench, dtype, sum)?;
+    }
+    Ok(())
+}
+
+/// Two running tiles in a loop, of the shape that matrix units have, with interleaved rows on the right. All numbers are
+/// small and whole: no order of additions rounds.
+fn narrow_tiles(bench: &Bench<'_>, dtype: DType, sum: DType) -> Result<(), Stop> {
+    const ROUNDS: i64 = 3;
+    let bytes = dtype.bytes() as u32;
+    let (depth, together) = (64 / bytes, 4 / bytes);
+    let elements = 16 * i64::from(depth);
+    let group = 16 * i64::from(together);
+    let tile = |role, dtype, rows, cols| TileType {
+        dtype,
+        rows,
+        cols,
+        role,
+    };
+    let of_sum = tile(TileRole::Accumulator, sum, 16, 16);
+    let product = kernel(&format!("narrow_{dtype}"), sum, |b, p, n| {
+        let (zero, one) = (b.const_i64(0), b.const_i64(1));
+        // The second tile on the right begins one group of rows further on.
+        let count = (ROUNDS * elements + group) as u64;
+        let narrow = b.alloc(Space::Private, Type::Scalar(dtype), count, "narrow");
+        b.for_loop(zero, n, one, LoopKind::Serial, "i", |b, i| {
+            let value = b.load(p, i);
+            let value = b.cast(dtype, value);
+            b.store(narrow, i, value);
+        });
+        let nothing = b.constant(Scalar::zero(sum));
+        let running = [0, 1].map(|_| b.alloc(Space::Private, Type::Tile(of_sum), 1, "running"));
+        for slot in running {
+            let cleared = b.tile_splat(of_sum, nothing);
+            b.store(slot, zero, cleared);
+        }
+        let (rounds, row) = (b.const_i64(ROUNDS), b.const_i64(depth.into()));
+        b.for_loop(zero, rounds, one, LoopKind::Serial, "round", |b, round| {
+            let (by, group_of) = (b.const_i64(elements), b.const_i64(group));
+            let at = b.mul_i64(round, by);
+            let left = b.tile_load(tile(TileRole::Left, dtype, 16, depth), narrow, at, row);
+            let shape = tile(TileRole::Right, dtype, depth, 16);
+            for (number, slot) in running.into_iter().enumerate() {
+                let skipped = b.const_i64(number as i64 * group);
+                let at = b.add_i64(at, skipped);
+                let right = b.tile_load_interleaved(shape, narrow, at, group_of, together);
+                let before = b.load(slot, zero);
+                let after = b.tile_mma(left, right, before);
+                b.store(slot, zero, after);
+            }
+        });
+        let stride = b.const_i64(32);
+        for (number, slot) in running.into_iter().enumerate() {
+            let at = b.const_i64(16 * number as i64);
+            let done = b.load(slot, zero);
+            b.tile_store(done, p, at, stride);
+        }
+    });
+    let count = ROUNDS * elements + group;
+    let values: Vec<Scalar> = (0..count)
+        .map(|at| Scalar::from_i64(sum, at * 7 % 11 % 5))
+        .collect();
+    run_alone(bench, product, &values, count)?;
     Ok(())
 }

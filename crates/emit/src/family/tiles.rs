@@ -32,12 +32,18 @@ pub(crate) fn load<D: Dialect + ?Sized>(
     dialect: &D,
     ty: TileType,
     address: &Expr,
-    stride: &Expr,
+    (stride, interleave): (&Expr, u32),
     pieces: &mut Pieces,
 ) -> Spelled<Expr> {
     let tile = dialect.tile(ty, pieces)?;
     let element = dialect.scalar(ty.dtype, pieces);
-    let name = format!("{tile}_load");
+    let (name, at) = match interleave {
+        1 => (format!("{tile}_load"), "r * stride + c".to_owned()),
+        w => (
+            format!("{tile}_load_{w}"),
+            format!("r / {w} * stride + c * {w} + r % {w}"),
+        ),
+    };
     let (rows, cols) = (ty.rows, ty.cols);
     let linkage = dialect.linkage(Linkage::Helper);
     pieces.need(&name, |_| {
@@ -45,7 +51,7 @@ pub(crate) fn load<D: Dialect + ?Sized>(
             "{linkage}{tile} {name}(const {element} *p, int64_t stride) {{
     {tile} t;
     for (int r = 0; r < {rows}; r++)
-        for (int c = 0; c < {cols}; c++) t.at[r * {cols} + c] = p[r * stride + c];
+        for (int c = 0; c < {cols}; c++) t.at[r * {cols} + c] = p[{at}];
     return t;
 }}"
         ))

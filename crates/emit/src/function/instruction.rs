@@ -114,12 +114,17 @@ impl<'a> Writer<'a> {
                 dialect.reduce(*op, dtype, lanes, &vector, self.pieces)?
             }
             Inst::WorkItem(query, axis) => dialect.work_item(*query, *axis)?,
-            Inst::TileLoad { ptr, index, stride } => {
+            Inst::TileLoad {
+                ptr,
+                index,
+                stride,
+                interleave,
+            } => {
                 let tile = tile_type(ty)?;
                 let address = Expr::advanced(&self.operand(*ptr), &self.operand(*index));
                 let stride = self.operand(*stride);
                 dialect
-                    .tile_load(tile, &address, &stride, self.pieces)?
+                    .tile_load(tile, &address, (&stride, *interleave), self.pieces)?
                     .reading()
             }
             Inst::TileSplat(scalar) => {

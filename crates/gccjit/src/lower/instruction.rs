@@ -162,12 +162,18 @@ impl Writer<'_, '_> {
                 )
             }
             Inst::Call(callee, arguments) => Held::plain(self.call(*callee, arguments)?),
-            Inst::TileLoad { ptr, index, stride } => {
+            Inst::TileLoad {
+                ptr,
+                index,
+                stride,
+                interleave,
+            } => {
                 let tile = tile_type(ty)?;
                 let from = self.element(*ptr, *index);
                 let from = context.address(from);
                 let stride = self.operand(*stride).val;
                 self.new_tile(tile, |code, row, col| {
+                    let (row, col) = code.interleaved(row, col, *interleave);
                     let at = code.strided(row, stride, col);
                     context.value(context.element(from, at))
                 })?

@@ -147,6 +147,18 @@ impl Code<'_, '_> {
         self.strided(row, width, col)
     }
 
+    /// The group of interleaved rows that an element is in, and its place there.
+    pub(super) fn interleaved(&mut self, row: Val, col: Val, interleave: u32) -> (Val, Val) {
+        if interleave == 1 {
+            return (row, col);
+        }
+        let width = self.integer(DType::I64, interleave.into());
+        let group = self.binary(Binary::Div, DType::I64, 1, row, width);
+        let first = self.binary(Binary::Mul, DType::I64, 1, group, width);
+        let within = self.binary(Binary::Sub, DType::I64, 1, row, first);
+        (group, self.strided(col, width, within))
+    }
+
     /// `row * stride + col`.
     pub(super) fn strided(&mut self, row: Val, stride: Val, col: Val) -> Val {
         let start = self.binary(Binary::Mul, DType::I64, 1, row, stride);

@@ -164,6 +164,7 @@ pub(super) enum Code {
         rows: u32,
         cols: u32,
         stride: Slot,
+        interleave: u32,
     },
     TileStore {
         src: Slot,

@@ -328,12 +328,14 @@ impl<'a> Machine<'_, 'a> {
                     rows,
                     cols,
                     stride,
+                    interleave,
                 } => {
                     let stride = i128::from(slot!(*stride) as i64);
                     let mut at = frame.base + *dst as usize;
                     for row in 0..*rows {
                         for col in 0..*cols {
-                            let element = i128::from(row) * stride + i128::from(col);
+                            let element = i128::from(row / interleave) * stride
+                                + i128::from(col * interleave + row % interleave);
                             self.read(item, function, frame.base, from, element, at)?;
                             at += 1;
                         }

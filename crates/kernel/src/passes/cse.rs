@@ -240,6 +240,7 @@ fn fingerprint(inst: &Inst, ty: &Type) -> u64 {
         Inst::Shuffle(_, _, lanes) => lanes.hash(&mut hasher),
         Inst::ReduceLanes(op, _) => op.hash(&mut hasher),
         Inst::WorkItem(query, axis) => (query, axis).hash(&mut hasher),
+        Inst::TileLoad { interleave, .. } => interleave.hash(&mut hasher),
         Inst::Alloc { .. }
         | Inst::Load { .. }
         | Inst::Offset { .. }
@@ -249,7 +250,6 @@ fn fingerprint(inst: &Inst, ty: &Type) -> u64 {
         | Inst::Atomic { .. }
         | Inst::CompareExchange { .. }
         | Inst::Call(..)
-        | Inst::TileLoad { .. }
         | Inst::TileSplat(_)
         | Inst::TileMma { .. } => {}
     }

@@ -182,6 +182,13 @@ impl Licm<'_> {
     /// How many of the loops around it an instruction must stay in.
     fn level_of(&self, inst: &Inst) -> usize {
         let here = self.loops.len();
+        // Tiles are held in few registers, and every thread has its own.
+        if matches!(
+            inst,
+            Inst::TileLoad { .. } | Inst::TileSplat(_) | Inst::TileMma { .. }
+        ) {
+            return here;
+        }
         let mut level = 0;
         inst.operands(&mut |operand| level = level.max(self.level[operand.0 as usize]));
         if is_pure(inst) {

@@ -407,10 +407,18 @@ impl<'a> Printer<'a> {
                 self.list(",", &[*expected, *value]);
             }
             Inst::Call(function, arguments) => self.call(*function, arguments),
-            Inst::TileLoad { ptr, index, stride } => {
+            Inst::TileLoad {
+                ptr,
+                index,
+                stride,
+                interleave,
+            } => {
                 self.put("tile_load ");
                 self.element(*ptr, *index);
                 self.list(" stride", &[*stride]);
+                if *interleave != 1 {
+                    self.show(format_args!(" interleave {interleave}"));
+                }
             }
             Inst::TileSplat(value) => self.list("tile_splat", &[*value]),
             Inst::TileMma {

@@ -320,6 +320,14 @@ pub enum Fault {
         /// The destination's space.
         to: &'static str,
     },
+    /// Rows of a tile that do not interleave.
+    #[error("{interleave} rows at a time do not make the rows of {tile}")]
+    Interleave {
+        /// The tile's type.
+        tile: String,
+        /// How many rows lie interleaved.
+        interleave: u32,
+    },
     /// Tiles that do not multiply.
     #[error("the tiles do not fit: {left} * {right} + {accumulator}; {why}")]
     Tiles {

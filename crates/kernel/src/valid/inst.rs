@@ -153,8 +153,19 @@ impl<'a> FunctionValidator<'a, '_> {
                     }));
                 }
             },
-            Inst::TileLoad { ptr, index, stride } => {
+            Inst::TileLoad {
+                ptr,
+                index,
+                stride,
+                interleave,
+            } => {
                 let tile = self.tile_result(value, ty)?;
+                if tile.rows.checked_rem(*interleave) != Some(0) {
+                    return Err(Box::new(Fault::Interleave {
+                        tile: self.show(ty),
+                        interleave: *interleave,
+                    }));
+                }
                 self.tile_memory(*ptr, *index, *stride, tile.dtype)?;
                 self.expect_readable(*ptr)?;
             }

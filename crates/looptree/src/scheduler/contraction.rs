@@ -485,7 +485,7 @@ impl Work<'_> {
     }
 
     /// The nodes of a step's expression that read an array themselves.
-    fn readers(&self, node: NodeId, array: NodeId, steps: &Steps) -> Vec<NodeId> {
+    pub(super) fn readers(&self, node: NodeId, array: NodeId, steps: &Steps) -> Vec<NodeId> {
         let graph = self.graph();
         let mut open = vec![node];
         let mut seen = FxHashSet::default();

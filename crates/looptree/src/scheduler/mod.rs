@@ -6,13 +6,14 @@
 //!    reduction along the dimension that lies contiguous keeps as many running values as vectors have lanes.
 //! 2. Which nodes are steps ([`steps`]): what is cheap is computed where it is read.
 //! 3. The loops of each step ([`nest`]): contractions ([`contraction`]) get a tile of registers and, where it pays, a
-//!    packed panel; reductions without reuse stream; everything else starts with the loops of what it reads, so that
+//!    packed panel, or the tiles of a matrix unit ([`matrix_unit`]); reductions without reuse stream; everything else starts with the loops of what it reads, so that
 //!    the tree can share them.
 //! 4. Which outermost loops run on several threads ([`parallel`]).
 //!
 //! Every decision leaves a sentence behind that says why.
 
 mod contraction;
+mod matrix_unit;
 mod nest;
 mod parallel;
 mod prepare;
@@ -139,9 +140,17 @@ impl Work<'_> {
         self.editor.graph()
     }
 
-    /// Lanes of a vector of elements, 1 where vectors do not pay.
+    /// Lanes of a vector of elements, 1 where vectors do not pay. Narrow floats are computed with in `f32`.
     fn lanes(&self, dtype: DType) -> i64 {
-        (i64::from(self.target.vector_bytes) / dtype.bytes() as i64).max(1)
+        (i64::from(self.target.vector_bytes) / self.lane_dtype(dtype).bytes() as i64).max(1)
+    }
+
+    /// The dtype that elements have in lanes. C compilers make no good code of vectors of narrow floats.
+    fn lane_dtype(&self, dtype: DType) -> DType {
+        match dtype {
+            DType::BF16 | DType::F16 if !self.target.c_compiler => DType::F32,
+            other => other,
+        }
     }
 
     /// Makes a change to the program.

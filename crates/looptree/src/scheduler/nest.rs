@@ -91,6 +91,9 @@ impl Work<'_> {
         steps: &Steps,
         before: Option<&NodeSchedule>,
     ) -> Result<Vec<Nest>, ScheduleError> {
+        if let Some(product) = steps.in_unit.get(&node) {
+            return self.unit_nests(node, *product, steps);
+        }
         let reads = self.reads(node, steps)?;
         let lanes = self.lanes_of(node, &reads, steps);
         let folds = matches!(self.graph().node(node).op, NodeOp::Reduce { .. });
@@ -203,7 +206,7 @@ impl Work<'_> {
         let same = access.is_fully_identity(graph)
             && parts.dims.len() == dims.len()
             && loop_dims(graph, node).len() == dims.len()
-            && parts.dtype == graph.node(node).dtype;
+            && parts.dtype == self.lane_dtype(graph.node(node).dtype);
         let inside = producer.loops[loops.specs.len()..].iter();
         let inside = inside.filter(|spec| !carries(graph, producer.node, spec.dim));
         let inside: SpecList = inside.copied().collect();

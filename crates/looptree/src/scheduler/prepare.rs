@@ -140,7 +140,7 @@ impl Work<'_> {
         let parts = graph.node(node);
         let dtype = match &parts.op {
             NodeOp::Reduce { acc, .. } if *acc != parts.dtype => return None,
-            NodeOp::Map(_) | NodeOp::View(_) | NodeOp::Reduce { .. } => parts.dtype,
+            NodeOp::Map(_) | NodeOp::View(_) | NodeOp::Cast | NodeOp::Reduce { .. } => parts.dtype,
             _ => return None,
         };
         let lanes = self.lanes(dtype);
@@ -250,7 +250,7 @@ impl Work<'_> {
         rounds.fold(1i64, i64::saturating_mul) >= PACKED_ROUNDS
     }
 
-    /// Whether everything that a step computes anew along a dimension has one dtype and ops that vector units have.
+    /// Whether everything that a step computes anew along a dimension has one dtype in lanes and ops that vector units have.
     pub(super) fn is_plain(
         &self,
         node: NodeId,
@@ -259,6 +259,7 @@ impl Work<'_> {
         steps: &Steps,
     ) -> bool {
         let graph = self.graph();
+        let dtype = self.lane_dtype(dtype);
         if !matches!(dtype, DType::F32 | DType::F64 | DType::I32 | DType::I64) {
             return false;
         }
@@ -269,7 +270,7 @@ impl Work<'_> {
             let stored = is_given(graph, at) || steps.contains(at);
             // What a comparison gives lies in lanes as wide as what it compares, but not in memory.
             let compared = parts.dtype == DType::Bool && at != node && !stored;
-            if parts.dtype != dtype && !compared {
+            if self.lane_dtype(parts.dtype) != dtype && !compared {
                 return false;
             }
             if at != node && stored {
@@ -282,7 +283,8 @@ impl Work<'_> {
             }
             let plain = match &parts.op {
                 NodeOp::Map(op) if compared => gives_mask(*op),
-                NodeOp::Map(op) => has_vector_form(*op, dtype),
+                NodeOp::Map(op) => parts.dtype == dtype && has_vector_form(*op, dtype),
+                NodeOp::Cast => self.lane_dtype(graph.node(parts.inputs[0]).dtype) == dtype,
                 NodeOp::Constant(_) | NodeOp::View(_) | NodeOp::Reduce { .. } => true,
                 _ => false,
             };

@@ -1,12 +1,13 @@
 //! Which nodes get code of their own, and in which order they run.
 
+use super::matrix_unit::UnitProduct;
 use super::prepare::feeds_reduction;
 use super::{Work, typical};
 use crate::access::accesses;
 use crate::error::ScheduleError;
 use crate::schedule::{can_inline, is_given, loop_dims};
 use loopwright_graph::{Graph, NodeId, NodeOp};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Work, in flops, from which on a node is not computed twice.
 const RECOMPUTE_LIMIT: u32 = 4;
@@ -36,6 +37,8 @@ pub(super) struct Steps {
     pub(super) consumers: Vec<Vec<NodeId>>,
     /// The steps in an order in which they can run.
     pub(super) order: Vec<NodeId>,
+    /// The steps that a matrix unit computes.
+    pub(super) in_unit: FxHashMap<NodeId, UnitProduct>,
 }
 
 impl Steps {
@@ -66,7 +69,12 @@ impl Work<'_> {
         let graph = self.graph();
         let order = in_order(graph);
         let consumers = graph.consumers();
+        let in_unit = self.unit_products(&consumers);
         let mut roles = roles(graph, &order, &consumers, &self.padded);
+        // The unit reads the numbers as they are.
+        for node in in_unit.values().flat_map(|product| product.inline) {
+            roles[node.0 as usize] = Role::Inline;
+        }
         separate_states(graph, &mut roles)?;
         let mut is_store = vec![false; roles.len()];
         for update in graph.updates() {
@@ -81,6 +89,7 @@ impl Work<'_> {
             roles,
             consumers,
             order,
+            in_unit,
         })
     }
 }

@@ -136,6 +136,7 @@ pub(crate) fn each_item(shared: &mut Shared<'_>, kernel: Label, name: &str) -> L
         regs: Vec::new(),
         loops: Vec::new(),
         frame: frame::FREE + 18 * 8,
+        tiles: None,
         entry,
         name: format!("{name}.items"),
     };

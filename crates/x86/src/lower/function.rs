@@ -107,6 +107,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
                 regs: Vec::new(),
                 loops: Vec::new(),
                 frame: frame::FREE,
+                tiles: None,
                 entry,
                 name,
             },
@@ -230,6 +231,9 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
             found.end = shift[found.end as usize];
         }
         self.code.insts = merged;
+        if self.code.regs.iter().any(|reg| reg.class == Class::Tile) {
+            self.code.tiles = Some(self.shared.constant(&super::tile::configuration()));
+        }
         self.shared.codes.push(self.code);
     }
 
@@ -384,6 +388,11 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
             Inst::Const(_) => Ok(()),
             Inst::Alloc { ty, count, .. } => {
                 let ty = ty.clone();
+                if self.is_tile_variable(value) {
+                    let reg = self.reg_new(Class::Tile);
+                    self.variables.insert(value, smallvec![reg]);
+                    return Ok(());
+                }
                 if self.found.variable[at] {
                     let pieces = self.pieces_new(&ty);
                     self.variables.insert(value, pieces);
@@ -659,7 +668,12 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
                 self.call(*id, arguments, Some(&ty))?;
                 Ok(self.call_result(&ty))
             }
-            Inst::TileLoad { ptr, index, stride } => self.tile_load(value, *ptr, *index, *stride),
+            Inst::TileLoad {
+                ptr,
+                index,
+                stride,
+                interleave,
+            } => self.tile_load(value, [*ptr, *index, *stride], *interleave),
             Inst::TileSplat(from) => self.tile_splat(value, *from),
             Inst::TileMma {
                 left,

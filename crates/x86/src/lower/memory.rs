@@ -19,6 +19,9 @@ impl Writer<'_, '_, '_> {
         index: Value,
         ty: &Type,
     ) -> Result<Pieces, Refusal> {
+        if self.is_tile_variable(ptr) {
+            return Ok(self.variables[&ptr].clone());
+        }
         if self.found.variable[ptr.0 as usize] {
             let pieces = self.variables[&ptr].clone();
             return Ok(match self.found.alias[value.0 as usize] {
@@ -40,6 +43,10 @@ impl Writer<'_, '_, '_> {
     }
 
     pub(crate) fn store(&mut self, ptr: Value, index: Value, value: Value) -> Result<(), Refusal> {
+        if self.is_tile_variable(ptr) {
+            self.tile_written(ptr, value);
+            return Ok(());
+        }
         if self.found.variable[ptr.0 as usize] {
             let to = self.variables[&ptr].clone();
             // A value that was computed right into the variable is there already.

@@ -19,6 +19,7 @@ mod int_vectors;
 mod integer;
 mod lanes;
 mod linear;
+mod matrix;
 mod memory;
 mod ops;
 mod parallel;
@@ -29,6 +30,7 @@ mod value;
 mod vector;
 
 pub(crate) use fallback::Fallback;
+pub(crate) use matrix::{ROW_BYTES, ROWS};
 pub(crate) use prepare::prepared;
 
 use crate::asm::{Assembler, Label};
@@ -63,6 +65,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) level: Level,
     /// Every rounding is kept where the program has it.
     pub(crate) strict: bool,
+    /// Tiles may be in the registers of the matrix unit.
+    pub(crate) tiles: bool,
     pub(crate) asm: &'a mut Assembler,
     pub(crate) codes: Vec<Code>,
     pub(crate) pool: Vec<u8>,
@@ -88,11 +92,12 @@ impl Shared<'_> {
     }
 }
 
-/// Lowers a validated module. `Err` names the function that is refused.
+/// Lowers a validated module. Tiles are in registers if there is a matrix unit for them and the rounding need not be kept.
+/// `Err` names the function that is refused.
 pub(crate) fn lower(
     module: &Module,
     level: Level,
-    strict: bool,
+    (strict, tiles): (bool, bool),
     asm: &mut Assembler,
 ) -> Result<Lowered, (String, Refusal)> {
     for function in &module.functions {
@@ -115,6 +120,7 @@ pub(crate) fn lower(
     let mut shared = Shared {
         level,
         strict,
+        tiles,
         asm,
         codes: Vec::new(),
         pool: Vec::new(),
@@ -126,7 +132,11 @@ pub(crate) fn lower(
     for (at, function) in module.functions.iter().enumerate() {
         let refused = |refusal| (function.name.clone(), refusal);
         let contract = !strict && level != Level::Sse;
-        let analysis = analyse(module, function, contract);
+        let mut analysis = analyse(module, function, contract);
+        if shared.tiles {
+            let (constants, uses) = (&analysis.constants, &analysis.uses);
+            analysis.matrix = matrix::in_registers(function, constants, uses);
+        }
         let label = shared.functions[at];
         Writer::function(module, function, &analysis, &mut shared, label).map_err(refused)?;
         if is_kernel(function) {

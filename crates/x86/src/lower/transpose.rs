@@ -2,6 +2,9 @@
 //!
 //! Element by element such a copy takes a load and a store for each. In blocks of 16 by 16 elements of four bytes it takes 16 loads,
 //! 16 stores and 64 instructions in between. Packed operands of contractions are such copies.
+//!
+//! Copies that interleave two rows of two-byte elements, or four of single bytes, fill a register with 16 elements of each row: that
+//! is how a matrix unit reads its right factor.
 
 use super::Refusal;
 use super::address::Plan;
@@ -23,7 +26,7 @@ const BLOCK: i64 = 16;
 struct Dimension {
     var: Value,
     start: Value,
-    /// How many elements: a multiple of [`BLOCK`].
+    /// How many elements: a multiple of [`BLOCK`] but for interleaved rows.
     count: i64,
 }
 
@@ -38,6 +41,23 @@ struct Transpose {
     /// From one row that is read to the next, and from one that is written.
     from_stride: Linear,
     to_stride: Linear,
+}
+
+/// A copy that interleaves rows, so many that one element of each fills four bytes.
+struct Interleave {
+    /// Along the rows.
+    read: Dimension,
+    /// From row to row.
+    rows: Dimension,
+    from: Linear,
+    to: Linear,
+    from_stride: Linear,
+}
+
+/// What a loop copies.
+enum Copied {
+    Transposed(Transpose),
+    Interleaved(Interleave),
 }
 
 /// A loop of one step at a time.
@@ -61,25 +81,26 @@ impl Writer<'_, '_, '_> {
         if self.level != Level::Avx512 {
             return Ok(false);
         }
-        let Some(copy) = self.recognised(stmt) else {
-            return Ok(false);
-        };
-        self.blocks(&copy);
+        match self.recognised(stmt) {
+            Some(Copied::Transposed(copy)) => self.blocks(&copy),
+            Some(Copied::Interleaved(copy)) => self.interleaved(&copy),
+            None => return Ok(false),
+        }
         Ok(true)
     }
 
-    /// How many elements a loop goes over, if that is a multiple of the block's.
+    /// How many elements a loop goes over, one by one.
     fn dimension(&self, var: Value, [start, end, step]: [Value; 3]) -> Option<Dimension> {
         let form = |value: Value| {
             let form = &self.found.forms[value.0 as usize];
             form.clone().unwrap_or_else(|| Linear::value(value))
         };
         let count = form(end).plus(&form(start).times(-1)).known()?;
-        let whole = self.known(step) == Some(1) && count > 0 && count % BLOCK == 0;
-        whole.then_some(Dimension { var, start, count })
+        let elements = self.known(step) == Some(1) && count > 0;
+        elements.then_some(Dimension { var, start, count })
     }
 
-    fn recognised(&self, stmt: &Stmt) -> Option<Transpose> {
+    fn recognised(&self, stmt: &Stmt) -> Option<Copied> {
         let (outer_var, outer_bounds, outer_body) = for_loop(stmt)?;
         // Index arithmetic and one loop.
         let mut inner = None;
@@ -106,11 +127,11 @@ impl Writer<'_, '_, '_> {
             }
         }
         let ((loaded, from_ptr, from_index), (stored, to_ptr, to_index)) = (load?, store?);
-        let four_bytes = match self.function.ty(loaded) {
-            Type::Scalar(dtype) => size_of(*dtype) == 4,
-            _ => false,
+        let size = match self.function.ty(loaded) {
+            Type::Scalar(dtype) => i64::from(size_of(*dtype)),
+            _ => return None,
         };
-        if loaded != stored || !four_bytes || !self.apart(from_ptr, to_ptr) {
+        if loaded != stored || size > 4 || !self.apart(from_ptr, to_ptr) {
             return None;
         }
         let outer = self.dimension(outer_var, outer_bounds)?;
@@ -128,29 +149,77 @@ impl Writer<'_, '_, '_> {
         let (from, to) = (at(from_ptr, from_index), at(to_ptr, to_index));
         let [from_outer, from_inner] = self.strides(&from, outer_var, inner_var)?;
         let [to_outer, to_inner] = self.strides(&to, outer_var, inner_var)?;
-        let four = Some(4);
-        if from_outer.known() == four && to_inner.known() == four {
-            return Some(Transpose {
-                read: outer,
-                written: inner,
+        let beside = |stride: &Linear| stride.known() == Some(size);
+        let (read, written, from_stride, to_stride) = if beside(&from_outer) && beside(&to_inner) {
+            (outer, inner, from_inner, to_outer)
+        } else if beside(&from_inner) && beside(&to_outer) {
+            (inner, outer, from_outer, to_inner)
+        } else {
+            return None;
+        };
+        if read.count % BLOCK != 0 {
+            return None;
+        }
+        if size == 4 {
+            return (written.count % BLOCK == 0).then_some(Copied::Transposed(Transpose {
+                read,
+                written,
                 from,
                 to,
-                from_stride: from_inner,
-                to_stride: to_outer,
-            });
+                from_stride,
+                to_stride,
+            }));
         }
-        (from_inner.known() == four && to_outer.known() == four).then_some(Transpose {
-            read: inner,
-            written: outer,
+        let fill = written.count * size == 4 && to_stride.known() == Some(4);
+        fill.then_some(Copied::Interleaved(Interleave {
+            read,
+            rows: written,
             from,
             to,
-            from_stride: from_outer,
-            to_stride: to_inner,
-        })
+            from_stride,
+        }))
     }
 
-    /// Whether two pointers are parameters that reach different memory.
+    /// Elements of each row in the low bits of lanes of four bytes, then moved to their place among the others'.
+    fn interleaved(&mut self, copy: &Interleave) {
+        let first = match self.known(copy.rows.start) {
+            Some(value) => self.immediate(value),
+            None => {
+                let start = self.gpr(copy.rows.start);
+                self.copy(start)
+            }
+        };
+        self.held.insert(copy.rows.var, smallvec![first]);
+        self.counted(copy.read, |writer| {
+            let widen = match copy.rows.count {
+                2 => Vop::Pmovzxwd,
+                _ => Vop::Pmovzxbd,
+            };
+            let bits = 32 / copy.rows.count;
+            let mut all = None;
+            for row in 0..copy.rows.count {
+                let at = copy.from.plus(&copy.from_stride.times(row));
+                let place = writer.place(&at);
+                let mut lanes = writer.read(widen, Width::W512, place);
+                if row > 0 {
+                    let by = (row * bits) as u8;
+                    lanes = writer.shift(Vop::PslldImm, Width::W512, lanes, by);
+                }
+                all = Some(match all {
+                    Some(all) => writer.vector3(Vop::Pord, Width::W512, all, lanes),
+                    None => lanes,
+                });
+            }
+            if let Some(all) = all {
+                let place = writer.place(&copy.to);
+                writer.write(Vop::MovupsStore, Width::W512, place, all);
+            }
+        });
+    }
+
+    /// Whether two pointers are arrays of the function, or parameters, that reach different memory.
     fn apart(&self, a: Value, b: Value) -> bool {
+        let own = |value: Value| self.arrays.contains_key(&value);
         let of = |value: Value| {
             self.function
                 .params
@@ -159,7 +228,9 @@ impl Writer<'_, '_, '_> {
         };
         match (of(a), of(b)) {
             (Some(left), Some(right)) => a != b && (left.noalias || right.noalias),
-            _ => false,
+            (None, Some(_)) => own(a),
+            (Some(_), None) => own(b),
+            (None, None) => a != b && own(a) && own(b),
         }
     }
 

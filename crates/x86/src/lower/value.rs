@@ -216,6 +216,7 @@ impl Writer<'_, '_, '_> {
                 let inst = self.raw(Vop::Kmovq, Width::W128, Operand::Mask(to), Rm::Mem(from));
                 M::Vector(inst)
             }
+            Class::Tile => M::TileLoad { to, from },
         }
     }
 
@@ -245,6 +246,7 @@ impl Writer<'_, '_, '_> {
                 );
                 M::Vector(inst)
             }
+            Class::Tile => M::TileStore { to, from },
         }
     }
 

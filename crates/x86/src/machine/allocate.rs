@@ -34,6 +34,8 @@ pub(crate) struct Allocation {
     pub(crate) keep_at: i32,
     /// General registers that are written.
     pub(crate) written: u16,
+    /// Whether every tile has a register.
+    pub(crate) tiles_fit: bool,
 }
 
 /// General registers in the order in which they are given out: those that a function may change freely come first. `rax` is never given
@@ -73,7 +75,7 @@ pub(crate) fn allocate(code: &Code, level: Level) -> Allocation {
     order.sort_unstable_by_key(|reg| (intervals[*reg as usize].start, *reg));
 
     let mut homes = vec![Home::Nowhere; code.regs.len()];
-    for class in [Class::Gpr, Class::Vec, Class::Mask] {
+    for class in [Class::Gpr, Class::Vec, Class::Mask, Class::Tile] {
         let of_class = |reg: &&u32| code.regs[**reg as usize].class == class;
         let members: Vec<u32> = order.iter().filter(of_class).copied().collect();
         let scan = |spare: bool| {
@@ -96,6 +98,10 @@ pub(crate) fn allocate(code: &Code, level: Level) -> Allocation {
         }
     }
 
+    let of_tile = |reg: &u32| code.regs[*reg as usize].class == Class::Tile;
+    let tiles_fit = !order
+        .iter()
+        .any(|reg| of_tile(reg) && homes[*reg as usize] == Home::Nowhere);
     let mut bytes = code.frame.max(frame::FREE).next_multiple_of(64);
     slots(code, level, &order, &intervals, &mut homes, &mut bytes);
 
@@ -107,7 +113,9 @@ pub(crate) fn allocate(code: &Code, level: Level) -> Allocation {
             let interval = intervals[**reg as usize];
             interval.start < 2 * at && interval.end > 2 * at + 1
         });
-        let across = across.filter(|reg| matches!(homes[**reg as usize], Home::Reg(_)));
+        // Nobody who is called uses tiles, but for tasks that a kernel with tiles of its own has not.
+        let across =
+            across.filter(|reg| matches!(homes[**reg as usize], Home::Reg(_)) && !of_tile(reg));
         let kept: Vec<VReg> = across.map(|reg| VReg(*reg)).collect();
         let bytes: u64 = kept.iter().map(|reg| size(code, level, reg.0)).sum();
         most = most.max(bytes);
@@ -126,6 +134,7 @@ pub(crate) fn allocate(code: &Code, level: Level) -> Allocation {
         kept,
         keep_at,
         written,
+        tiles_fit,
     }
 }
 
@@ -146,6 +155,7 @@ fn registers(class: Class, level: Level, spare: bool) -> Vec<u8> {
             let all = (1..8).filter(|mask| !spare || !SPARE_MASKS.contains(mask));
             all.collect()
         }
+        Class::Tile => (0..8).collect(),
     }
 }
 
@@ -154,6 +164,7 @@ pub(super) fn size(code: &Code, level: Level, reg: u32) -> u64 {
     match code.regs[reg as usize].class {
         Class::Gpr | Class::Mask => 8,
         Class::Vec => level.bytes().into(),
+        Class::Tile => 1024,
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::asm::{
     Alu, Assembler, Bits, Cond, Encoding, Gpr, Kreg, Mem, Operand, R8, R9, R10, R11, R12, R13, R14,
-    R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Rm, Vector, Vop, Width, Xmm,
+    R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Rm, Tile, Tmm, Vector, Vop, Width, Xmm,
     table::{self, Memory},
 };
 use crate::level::Level;
@@ -101,9 +101,15 @@ impl Emitter<'_> {
         for (at, from) in frame::ARGUMENTS.into_iter().zip(ARGUMENTS) {
             self.asm.store(Bits::B64, Self::slot(at), from);
         }
+        if let Some(at) = self.code.tiles {
+            self.asm.tile(&Tile::Configure(Mem::Pool(at)));
+        }
     }
 
     fn epilogue(&mut self) {
+        if self.code.tiles.is_some() {
+            self.asm.tile(&Tile::Release);
+        }
         if self.level != Level::Sse {
             self.asm.vzeroupper();
         }
@@ -259,6 +265,14 @@ impl Emitter<'_> {
         }
     }
 
+    /// The register of a tile: all have one.
+    fn tile(&self, reg: VReg) -> Tmm {
+        match self.home(reg) {
+            Home::Reg(register) => Tmm(register),
+            other => unreachable!("the tile {reg:?} is {other:?}"),
+        }
+    }
+
     // Moves.
 
     fn plain(op: Vop, width: Width, level: Level, reg: Xmm, rm: Rm<Xmm, Gpr, Kreg>) -> Vector {
@@ -342,6 +356,7 @@ impl Emitter<'_> {
                 Class::Gpr => self.asm.store(Bits::B64, Self::slot(at), Gpr(from)),
                 Class::Vec => self.store_vec(Self::slot(at), Xmm(from), self.level.width()),
                 Class::Mask => self.store_mask(at, Kreg(from)),
+                Class::Tile => unreachable!("tiles are not kept in the frame"),
             }
         }
         self.after = after;
@@ -387,6 +402,23 @@ impl Emitter<'_> {
                 zero.vvvv = Some(Operand::Vec(to));
                 zero.encoding = encoding;
                 self.asm.vector(&zero);
+            }
+            Inst::TileZero { to } => {
+                let to = self.tile(*to);
+                self.asm.tile(&Tile::Zero(to));
+            }
+            Inst::TileLoad { to, from } => {
+                let (to, from) = (self.tile(*to), self.place(from));
+                self.asm.tile(&Tile::Load { to, from });
+            }
+            Inst::TileStore { to, from } => {
+                let (to, from) = (self.place(to), self.tile(*from));
+                self.asm.tile(&Tile::Store { to, from });
+            }
+            Inst::TileDot { kind, to, a, b } => {
+                let [to, a, b] = [*to, *a, *b].map(|tile| self.tile(tile));
+                let kind = *kind;
+                self.asm.tile(&Tile::Dot { kind, to, a, b });
             }
             Inst::Immediate { to, value } => {
                 let to = self.gpr_def(*to);
@@ -618,6 +650,7 @@ impl Emitter<'_> {
                     }
                 }
             }
+            Class::Tile => unreachable!("there is no copy of a tile"),
             Class::Vec => {
                 let width = self.level.width();
                 match (self.home(to), self.home(from)) {
@@ -752,6 +785,7 @@ impl Emitter<'_> {
                 Class::Gpr => self.asm.store(Bits::B64, Self::slot(at), Gpr(register)),
                 Class::Vec => self.store_vec(Self::slot(at), Xmm(register), level.width()),
                 Class::Mask => self.store_mask(at, Kreg(register)),
+                Class::Tile => {}
             }
         }
         // Through the frame: an argument's register may be where another one has to go.
@@ -805,6 +839,7 @@ impl Emitter<'_> {
                     .load(Bits::B64, false, Gpr(register), Self::slot(at)),
                 Class::Vec => self.load_vec(Xmm(register), Self::slot(at), level.width()),
                 Class::Mask => self.load_mask(Kreg(register), at),
+                Class::Tile => {}
             }
         }
     }

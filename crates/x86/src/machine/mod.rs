@@ -11,8 +11,8 @@ pub(crate) use allocate::allocate;
 pub(crate) use emit::emit;
 
 use crate::asm::{
-    Alu, BitCount, Bits, Cond, Encoding, Label, Mem, Operand, Prefetch, Rm, Shift, Unary, Vector,
-    Vop, table,
+    Alu, BitCount, Bits, Cond, Encoding, Label, Mem, Operand, Prefetch, Rm, Shift, TileDot, Unary,
+    Vector, Vop, table,
 };
 
 /// A virtual register.
@@ -33,6 +33,9 @@ pub(crate) enum Class {
     Vec,
     /// A mask register.
     Mask,
+    /// A tile register of the matrix unit. These are never kept elsewhere: code that needs more than there are is written
+    /// anew, with its tiles in memory.
+    Tile,
 }
 
 /// An address over virtual registers.
@@ -190,6 +193,19 @@ pub(crate) enum Inst {
     /// Fetches a line of memory into the caches.
     #[expect(dead_code, reason = "kernels have no prefetches yet")]
     Prefetch { kind: Prefetch, at: Place },
+    /// A tile of zeros.
+    TileZero { to: VReg },
+    /// Reads the rows of a tile; the index of the place is the stride.
+    TileLoad { to: VReg, from: Place },
+    /// Writes the rows of a tile.
+    TileStore { to: Place, from: VReg },
+    /// `to += a * b`, all of them tiles.
+    TileDot {
+        kind: TileDot,
+        to: VReg,
+        a: VReg,
+        b: VReg,
+    },
     /// A place to jump to.
     Label(Label),
     /// A place to jump to, at a multiple of 32 bytes: the start of a loop.
@@ -303,8 +319,22 @@ impl Inst {
                 visit(*from, Access::Use);
                 visit(*to, Access::Def);
             }
-            Inst::Constant { to, .. } | Inst::Zero { to } | Inst::Immediate { to, .. } => {
+            Inst::Constant { to, .. }
+            | Inst::Zero { to }
+            | Inst::Immediate { to, .. }
+            | Inst::TileZero { to } => visit(*to, Access::Def),
+            Inst::TileLoad { to, from } => {
+                place(from, visit);
                 visit(*to, Access::Def);
+            }
+            Inst::TileStore { to, from } => {
+                place(to, visit);
+                visit(*from, Access::Use);
+            }
+            Inst::TileDot { to, a, b, .. } => {
+                visit(*a, Access::Use);
+                visit(*b, Access::Use);
+                visit(*to, Access::Modify);
             }
             Inst::Load { to, from, .. } => {
                 place(from, visit);
@@ -419,6 +449,8 @@ pub(crate) struct Code {
     pub(crate) loops: Vec<Loop>,
     /// Bytes of the frame that arrays take, from the bottom.
     pub(crate) frame: u64,
+    /// Where in the pool the configuration of the tile registers is, if the function uses them.
+    pub(crate) tiles: Option<u32>,
     /// Where the function starts.
     pub(crate) entry: Label,
     /// Its name, for profilers.

@@ -294,7 +294,12 @@ impl<'m> Compiler<'m> {
                 }
             }
             Inst::Call(function, args) => return self.call(function.0, args, Some(value)),
-            Inst::TileLoad { ptr, index, stride } => {
+            Inst::TileLoad {
+                ptr,
+                index,
+                stride,
+                interleave,
+            } => {
                 let tile = self.tile(value)?;
                 Code::TileLoad {
                     dst,
@@ -302,6 +307,7 @@ impl<'m> Compiler<'m> {
                     rows: tile.rows,
                     cols: tile.cols,
                     stride: self.scalar(*stride, DType::I64)?,
+                    interleave: *interleave,
                 }
             }
             Inst::TileSplat(src) => {

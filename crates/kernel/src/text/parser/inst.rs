@@ -96,7 +96,16 @@ impl Parser {
                 let (ptr, index) = self.element(scope)?;
                 self.cursor.expect_word("stride")?;
                 let stride = self.value(scope)?;
-                Inst::TileLoad { ptr, index, stride }
+                let interleave = match self.cursor.take_word("interleave") {
+                    true => self.number("the number of interleaved rows")?,
+                    false => 1,
+                };
+                Inst::TileLoad {
+                    ptr,
+                    index,
+                    stride,
+                    interleave,
+                }
             }
             "tile_splat" => Inst::TileSplat(self.value(scope)?),
             "tile_mma" => {
