@@ -151,7 +151,7 @@ impl Work<'_> {
     }
 
     /// A dimension other than the vector's along which some operand stays and another moves.
-    fn reused_dim(
+    pub(super) fn reused_dim(
         &self,
         node: NodeId,
         dims: &[DimId],
