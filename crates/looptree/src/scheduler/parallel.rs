@@ -31,6 +31,9 @@ const WORTH_TAKING_APART: f64 = 1.1;
 /// How much faster one more loop must make those that threads share.
 const WORTH_ANOTHER: f64 = 1.03;
 
+/// Cycles that a round of loops right inside each other takes at least: finding out where a round is takes some.
+const ROUND_CYCLES: f64 = 400.0;
+
 /// Bytes that one thread moves in a cycle, where they do not lie in the first caches.
 const BYTES_PER_CYCLE: f64 = 8.0;
 
@@ -177,6 +180,9 @@ impl<'a> Threads<'a> {
             }
             rounds *= self.rounds(place);
             depth += 1;
+            if depth > 1 && alone < ROUND_CYCLES * rounds {
+                break;
+            }
             let cycles = alone / self.speedup(rounds) + start;
             if cycles < least {
                 best.depth = depth;
