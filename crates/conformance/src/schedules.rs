@@ -25,6 +25,8 @@ const POINTWISE: &str = "size N\ninput x: i32[i=N]\noutput y = x * 3 + 1\n";
 const TABLE: &str = "size M\nsize N\ninput x: i32[i=M, j=N]\noutput y = x * 3 + 1\n";
 const PRODUCT: &str =
     "size M\nsize K\ninput a: f32[i=M, k=K]\ninput b: f32[k, j=19]\noutput c = sum[k](a * b)\n";
+const PRODUCT_OF_COPY: &str = "size M\nsize K\ninput a: f32[i=M, k=K]\ninput b: f32[k, j=19]\npanel = b + 1\n\
+     output c = sum[k](a * panel)\n";
 const CHAIN: &str =
     "size N\ninput x: i32[i=N, j=6]\nh = x * x + 1\ns = sum[j](h)\noutput y = h - s\n";
 
@@ -127,6 +129,24 @@ pub const SCHEDULES: &[Construct] = &[
         program: TABLE,
         schedule: "y: i/3 parallel, i, j/4, j vectorize\n",
         sizes: TWO,
+    },
+    Construct {
+        name: "parallel_pair",
+        program: TABLE,
+        schedule: "y: i/3 parallel, j/4 parallel, i, j vectorize\n",
+        sizes: TWO,
+    },
+    Construct {
+        name: "parallel_tiles",
+        program: PRODUCT,
+        schedule: "c: j/8 parallel, i/4 parallel, k, i unroll, j vectorize\n",
+        sizes: FOLDED,
+    },
+    Construct {
+        name: "parallel_rows_behind_a_panel",
+        program: PRODUCT_OF_COPY,
+        schedule: "panel: j/8 parallel, k, j\nc: share=0, j/8 parallel, i/4 parallel, k, i unroll, j vectorize\n",
+        sizes: FOLDED,
     },
     Construct {
         name: "reduction_outside",

@@ -339,8 +339,12 @@ impl GraphEditor {
             dims.map(|found| if *found == dim { other } else { *found })
                 .collect()
         };
+        // Lanes lie side by side; what is kept for a block does, one block behind the other.
         let mut part_dims = own.clone();
-        part_dims.push(kept);
+        match keep {
+            Keep::Lanes => part_dims.push(kept),
+            Keep::Blocks => part_dims.insert(0, kept),
+        }
         let part = self.append(Node {
             op: NodeOp::Reduce {
                 op,

@@ -38,6 +38,7 @@ mod nest;
 mod parts;
 mod program;
 mod row;
+mod threads;
 mod tile;
 mod value;
 

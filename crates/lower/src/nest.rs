@@ -73,7 +73,7 @@ impl Dropped {
     }
 }
 
-type Body<'b, 'a> = &'b mut dyn FnMut(&mut Lowering<'a>) -> Result<(), LowerError>;
+pub(crate) type Body<'b, 'a> = &'b mut dyn FnMut(&mut Lowering<'a>) -> Result<(), LowerError>;
 
 impl<'a> Lowering<'a> {
     /// What runs inside a loop, or in the whole kernel.
@@ -99,7 +99,7 @@ impl<'a> Lowering<'a> {
                     for (node, found) in &inner {
                         outer.push(self.begin_inner_fold(*node, found)?);
                     }
-                    self.run_loop(child, spec, &mut |lowering| lowering.block(Some(child)))?;
+                    self.rounds_of(child, spec)?;
                     for ((node, found), outer) in inner.iter().zip(outer) {
                         self.end_inner_fold(*node, found, outer)?;
                     }
@@ -129,6 +129,20 @@ impl<'a> Lowering<'a> {
         }
         self.apart(|lowering| lowering.fold_tile(place, &form, &cells))?;
         Ok(true)
+    }
+
+    /// A loop and what runs inside it.
+    fn rounds_of(&mut self, place: TreeRef, spec: LoopSpec) -> Result<(), LowerError> {
+        if self.loop_kind(place, spec) == LoopKind::Parallel {
+            let inner = self.rounds_shared_with(place);
+            if !inner.is_empty() || self.has_other_tail(place, spec) {
+                let mut places = vec![place];
+                places.extend(inner);
+                let innermost = places.last().copied();
+                return self.shared_rounds(&places, &mut |lowering| lowering.block(innermost));
+            }
+        }
+        self.run_loop(place, spec, &mut |lowering| lowering.block(Some(place)))
     }
 
     /// Runs `body` once for every round of a loop of the tree.
@@ -161,7 +175,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Remembers whether a loop's annotation is carried out for these rounds, or why it is not.
-    fn note_annotation(&mut self, place: TreeRef, spec: LoopSpec, covered: Extent) {
+    pub(crate) fn note_annotation(&mut self, place: TreeRef, spec: LoopSpec, covered: Extent) {
         // Rounds that carry it out count more than a tail that does not.
         let carried_out = matches!(self.annotations.get(&place), Some(None));
         if spec.annotation == Annotation::Serial || carried_out {
@@ -197,7 +211,7 @@ impl<'a> Lowering<'a> {
         self.annotations.insert(place, dropped);
     }
 
-    fn size_extent(&mut self, dim: DimId) -> Result<Extent, LowerError> {
+    pub(crate) fn size_extent(&mut self, dim: DimId) -> Result<Extent, LowerError> {
         let size = self.graph.dim(dim).size.clone();
         Ok(match size.as_const() {
             Some(size) => Extent::Const(size),
@@ -206,7 +220,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// One round: the loop stands at `at` and its inner loops cover `extent`.
-    fn round(
+    pub(crate) fn round(
         &mut self,
         place: TreeRef,
         spec: LoopSpec,
@@ -369,7 +383,7 @@ impl<'a> Lowering<'a> {
             })
     }
 
-    fn loop_kind(&self, place: TreeRef, spec: LoopSpec) -> LoopKind {
+    pub(crate) fn loop_kind(&self, place: TreeRef, spec: LoopSpec) -> LoopKind {
         let independent =
             self.tree.trivially_parallel(self.graph, place) && !self.repeats_shared(place);
         match spec.annotation {
@@ -411,7 +425,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Whether some inner loop over the same dimension must know how much it covers.
-    fn wants_constant_blocks(&self, place: TreeRef, dim: DimId) -> bool {
+    pub(crate) fn wants_constant_blocks(&self, place: TreeRef, dim: DimId) -> bool {
         self.tree.children(place).iter().any(|child| {
             let here = self.tree.spec(*child).is_some_and(|spec| {
                 spec.dim == dim

@@ -28,9 +28,16 @@ use std::ptr::NonNull;
 /// More threads than this are a mistyped number.
 pub(crate) const MOST_THREADS: usize = 4096;
 
-/// Pieces per thread, where there are iterations enough: threads that are late or slow then hold up
+/// Pieces per thread, where there are few iterations: threads that are late or slow then hold up
 /// the others by a fraction of their share.
 const PIECES_PER_THREAD: usize = 4;
+
+/// Slices per thread, where there are iterations enough. Pieces are of 8 slices for as many as there are threads, then
+/// of 4, of 2 and of 1: most of what a thread does lies side by side, and what is left for the end is short.
+const SLICES_PER_THREAD: usize = 16;
+
+/// Pieces per thread of that kind: one of 8 slices, one of 4, one of 2 and two of 1.
+const FALLING_PIECES_PER_THREAD: usize = 5;
 
 /// Whether workers stay on one core each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,17 +58,44 @@ struct Loop {
     /// Calls the body. Not a trait object, so that the caller's own pieces are plain calls.
     call: unsafe fn(NonNull<()>, Range<usize>),
     pieces: usize,
-    /// The iterations of a piece.
+    /// The iterations of a slice.
     share: usize,
-    /// How many pieces, from the first, have one iteration more.
+    /// How many slices, from the first, have one iteration more.
     longer: usize,
+    /// How many pieces there are of each length; 0 where each is a slice.
+    of_a_length: usize,
 }
 
 impl Loop {
+    /// Shares so many iterations between threads.
+    fn pieces(count: usize, threads: usize) -> (usize, usize, usize, usize) {
+        let (few, many) = (threads * PIECES_PER_THREAD, threads * SLICES_PER_THREAD);
+        // Dividing would be a good part of what a short loop costs.
+        if count <= few {
+            (count, 1, 0, 0)
+        } else if count < many {
+            (few, count / few, count % few, 0)
+        } else {
+            let pieces = threads * FALLING_PIECES_PER_THREAD;
+            (pieces, count / many, count % many, threads)
+        }
+    }
+
     /// The iterations of a piece.
     fn range(&self, piece: usize) -> Range<usize> {
-        let bound = |piece: usize| self.share * piece + self.longer.min(piece);
-        bound(piece)..bound(piece + 1)
+        self.bound(piece)..self.bound(piece + 1)
+    }
+
+    /// The iterations before a piece.
+    fn bound(&self, piece: usize) -> usize {
+        let slice = match self.of_a_length {
+            0 => piece,
+            n if piece <= n => 8 * piece,
+            n if piece <= 2 * n => 8 * n + 4 * (piece - n),
+            n if piece <= 3 * n => 12 * n + 2 * (piece - 2 * n),
+            n => 14 * n + (piece - 3 * n),
+        };
+        self.share * slice + self.longer.min(slice)
     }
 }
 
@@ -350,19 +384,14 @@ impl ForkJoin {
         call: unsafe fn(NonNull<()>, Range<usize>),
     ) -> Loop {
         let shared = &*self.shared;
-        let most = self.threads().get() * PIECES_PER_THREAD;
-        // Dividing would be a good part of what a short loop costs.
-        let (pieces, share, longer) = if count <= most {
-            (count, 1, 0)
-        } else {
-            (most, count / most, count % most)
-        };
+        let (pieces, share, longer, of_a_length) = Loop::pieces(count, self.threads().get());
         let run = Loop {
             body,
             call,
             pieces,
             share,
             longer,
+            of_a_length,
         };
         shared.board.0.published.with_mut(|published| {
             // SAFETY: no piece is left of the loop before and nobody is in it, which `close` waited for;

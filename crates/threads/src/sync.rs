@@ -29,11 +29,11 @@ pub(crate) enum Sleeper {
 /// whether it became ready.
 pub(crate) fn looks(sleeper: Sleeper, pauses: impl Fn() -> u32, ready: impl Fn() -> bool) -> bool {
     // Loops come in rows, and a worker that sleeps between them is woken too late for each: it looks
-    // longer. The others look for a microsecond or two, some times what a task takes to another core and
+    // longer, half a millisecond where nobody else wants the core. The others look for a microsecond or two, some times what a task takes to another core and
     // back, and then let others have the core: on a machine with fewer cores than threads it may be them
     // that are waited for.
     let (looks, turns) = match sleeper {
-        Sleeper::LoopWorker => (100, 100),
+        Sleeper::LoopWorker => (100, 1000),
         Sleeper::Consumer
         | Sleeper::Producer
         | Sleeper::EventWaiter

@@ -407,7 +407,10 @@ impl Model<'_> {
             .iter()
             .position(|around| around.form == Form::Threads && target.threads > 1);
         if let Some(at) = parallel {
-            let rounds = chain[at].rounds;
+            // Threads share the rounds of those right inside it, too.
+            let inside = chain[at..].iter();
+            let inside = inside.take_while(|around| around.form == Form::Threads);
+            let rounds: f64 = inside.map(|around| around.rounds).product();
             let turns = (rounds / f64::from(target.threads)).ceil();
             speedup = if turns > 0.0 { rounds / turns } else { 1.0 };
             overhead /= speedup;

@@ -22,6 +22,9 @@ const PANEL_ROUNDS: i64 = 4;
 /// Elements along the folded dimension from which on a panel is packed.
 const PANEL_DEPTH: i64 = 64;
 
+/// Elements of a panel that a thread copies at a time, where threads share it: a microsecond or so.
+const COPIED_AT_A_TIME: i64 = 1 << 12;
+
 /// Why a folded dimension is folded in blocks.
 const DEEP: &str = "so much of a panel as fits the second-level cache";
 
@@ -151,7 +154,7 @@ impl Work<'_> {
     }
 
     /// A dimension other than the vector's along which some operand stays and another moves.
-    fn reused_dim(
+    pub(super) fn reused_dim(
         &self,
         node: NodeId,
         dims: &[DimId],
@@ -459,6 +462,8 @@ impl Work<'_> {
         }
         if let Some((dim, step)) = deep {
             loops.serial(dim, step, DEEP);
+        } else if let Some((dim, step)) = self.copied_at_a_time(&folded, width) {
+            loops.serial(dim, step, "so much that it is worth a thread's while");
         }
         for dim in &folded {
             loops.serial(*dim, 1, "in the order in which the panel is read");
@@ -482,6 +487,24 @@ impl Work<'_> {
         );
         nest.step.layout = Some(layout);
         Ok(nest)
+    }
+
+    /// How much of the first folded dimension a thread copies at a time, where threads may share the copy of a panel.
+    fn copied_at_a_time(&self, folded: &[DimId], width: i64) -> Option<(DimId, i64)> {
+        let graph = self.graph();
+        let size = |dim: &DimId| typical(graph, &graph.dim(*dim).size).max(1);
+        let (first, rest) = folded.split_first()?;
+        if self.target.threads < 2 {
+            return None;
+        }
+        let row = rest.iter().map(size).fold(width, i64::saturating_mul);
+        let most = (COPIED_AT_A_TIME / row).max(1);
+        // Blocks of whole vectors, all of one length, can be exchanged in registers.
+        let lanes = i64::from(self.target.vector_bytes / 4).max(1);
+        let even = (1..=most / lanes).rev().map(|vectors| vectors * lanes);
+        let even = even.into_iter().find(|step| size(first) % step == 0);
+        let step = even.unwrap_or(most);
+        (step > 1 && step < size(first)).then_some((*first, step))
     }
 
     /// The nodes of a step's expression that read an array themselves.

@@ -3,12 +3,13 @@
 //! Four decisions, in this order:
 //!
 //! 1. What is changed of the program first ([`prepare`]): windows that may leave their input read a padded array; a
-//!    reduction along the dimension that lies contiguous keeps as many running values as vectors have lanes.
+//!    reduction along the dimension that lies contiguous keeps as many running values as vectors have lanes; one that
+//!    folds much into little is put in [`parts`] that threads take.
 //! 2. Which nodes are steps ([`steps`]): what is cheap is computed where it is read.
 //! 3. The loops of each step ([`nest`]): contractions ([`contraction`]) get a tile of registers and, where it pays, a
 //!    packed panel, or the tiles of a matrix unit ([`matrix_unit`]); reductions without reuse stream; everything else starts with the loops of what it reads, so that
 //!    the tree can share them.
-//! 4. Which outermost loops run on several threads ([`parallel`]).
+//! 4. Which loops run on several threads ([`parallel`]).
 //!
 //! Every decision leaves a sentence behind that says why.
 
@@ -16,6 +17,7 @@ mod contraction;
 mod matrix_unit;
 mod nest;
 mod parallel;
+mod parts;
 mod prepare;
 mod steps;
 

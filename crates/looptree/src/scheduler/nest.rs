@@ -2,7 +2,7 @@
 
 use super::prepare::Lanes;
 use super::steps::Steps;
-use super::{SpecList, Work};
+use super::{SpecList, Work, typical};
 use crate::access::{Access, Visit, walk};
 use crate::cost::node_flops;
 use crate::error::ScheduleError;
@@ -13,6 +13,9 @@ use std::borrow::Cow;
 
 /// Elements of a contiguous dimension whose running values are kept in memory at a time.
 const STREAM_BLOCK: i64 = 2048;
+
+/// Elements of such a dimension that a thread takes at least.
+const STREAM_PIECE: i64 = 256;
 
 /// Rows that are added to such running values at a time.
 const STREAM_ROWS: i64 = 4;
@@ -248,24 +251,35 @@ impl Work<'_> {
         walked.map_or(u32::MAX, |()| flops)
     }
 
+    /// Elements of a contiguous dimension whose running values are kept at a time: what fits the first-level cache, and
+    /// no more than leaves every thread some of so many rounds, as long as that is a good piece of a row.
+    fn stream_block(&self, size: i64, rounds: i64) -> i64 {
+        let threads = i64::from(self.target.threads);
+        if threads < 2 {
+            return STREAM_BLOCK;
+        }
+        let share = size.saturating_mul(rounds) / (2 * threads);
+        let share = (share / STREAM_PIECE).max(1) * STREAM_PIECE;
+        share.min(STREAM_BLOCK)
+    }
+
     /// The loops of a reduction in which every element is read once: rows are added to running values that fit the
     /// first-level cache, in the order in which they lie in memory.
     pub(super) fn stream(&self, node: NodeId, dims: &[DimId], vector: DimId, lanes: i64) -> Loops {
         let graph = self.graph();
         let folded = |dim: &DimId| carries(graph, node, *dim);
         let mut loops = Loops::default();
+        let mut rounds = 1i64;
         for dim in dims.iter().filter(|dim| !folded(dim) && **dim != vector) {
             loops.serial(*dim, 1, "each is a reduction of its own");
+            rounds = rounds.saturating_mul(typical(graph, &graph.dim(*dim).size));
         }
-        if graph
-            .dim(vector)
-            .size
-            .as_const()
-            .is_none_or(|size| size > STREAM_BLOCK)
-        {
+        let size = graph.dim(vector).size.as_const();
+        let block = self.stream_block(typical(graph, &graph.dim(vector).size), rounds);
+        if size.is_none_or(|size| size > block) {
             loops.serial(
                 vector,
-                STREAM_BLOCK,
+                block,
                 "running values that fit the first-level cache",
             );
         }

@@ -50,7 +50,8 @@ impl Work<'_> {
             return Ok(());
         }
         self.pad_windows()?;
-        self.stage_reductions()
+        self.stage_reductions()?;
+        self.part_reductions()
     }
 
     /// Windows over an array that they may leave, which a reduction reads many times: a branch at each read would
