@@ -2,6 +2,7 @@
 //! variables, and which products are part of a sum.
 
 use super::linear::Linear;
+use super::stream::{Streams, streams};
 use loopwright_kernel::interpret::Layout;
 use loopwright_kernel::{
     Block, Function, FunctionKind, Inst, LoopKind, Module, Space, Stmt, Type, Value,
@@ -35,6 +36,8 @@ pub(crate) struct Analysis {
     pub(crate) into: Vec<Option<Value>>,
     /// The instruction of each value, as an address in the function's body: ops that are computed with others.
     pub(crate) maps: FxHashMap<Value, (Op, SmallVec<[Value; 3]>)>,
+    /// What goes past the caches, and what is fetched early.
+    pub(crate) streams: Streams,
 }
 
 /// What the walk collects to find variables.
@@ -81,6 +84,7 @@ pub(crate) fn analyse(module: &Module, function: &Function, contract: bool) -> A
             alias: vec![false; count],
             into: vec![None; count],
             maps: FxHashMap::default(),
+            streams: Streams::default(),
         },
         arrays: FxHashMap::default(),
         time: 1,
@@ -101,6 +105,7 @@ pub(crate) fn analyse(module: &Module, function: &Function, contract: bool) -> A
     walk.contractions(&function.body);
     walk.broadcasts(&function.body);
     walk.variables(&function.body);
+    walk.found.streams = streams(module, function, &walk.found);
     walk.found
 }
 
