@@ -17,6 +17,33 @@ pub struct Array {
     bytes: usize,
 }
 
+/// Bytes from which on memory in large pages is worth asking for: two of them.
+#[cfg(target_os = "linux")]
+const LARGE: usize = 4 << 20;
+
+/// Asks the system to back the room of a vector with large pages, before anything is in it. Each row of an array may lie in a
+/// page of its own: with large ones the processor finds most of them without a walk through its tables, and fetches ahead
+/// further. Systems that have none, or give none, leave everything as it is.
+#[cfg(target_os = "linux")]
+fn ask_for_large_pages(storage: &mut Vec<u8>) {
+    let room = storage.spare_capacity_mut();
+    if room.len() < LARGE {
+        return;
+    }
+    // The system's pages are at least this large; larger ones make it refuse, which is no harm.
+    const PAGE: usize = 4096;
+    let start = room.as_ptr().align_offset(PAGE);
+    let bytes = room.len().saturating_sub(start) / PAGE * PAGE;
+    // SAFETY: the range lies within the vector's own memory, and the advice changes nothing that can be read.
+    unsafe {
+        let from = room.as_mut_ptr().add(start);
+        libc::madvise(from.cast(), bytes, libc::MADV_HUGEPAGE);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask_for_large_pages(_storage: &mut Vec<u8>) {}
+
 /// Bytes or values that do not make an array.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ArrayError {
@@ -64,6 +91,7 @@ impl Array {
         let room = bytes.checked_add(ALIGNMENT - 1).ok_or_else(memory)?;
         let mut storage: Vec<u8> = Vec::new();
         storage.try_reserve_exact(room).map_err(|_| memory())?;
+        ask_for_large_pages(&mut storage);
         storage.resize(room, 0);
         let start = storage.as_ptr().align_offset(ALIGNMENT);
         // The only pointers that cannot be aligned are those of compile-time evaluation.

@@ -3,11 +3,11 @@
 use crate::error::LowerError;
 use crate::memory::index_along;
 use crate::program::Lowering;
-use loopwright_graph::{NodeId, NodeOp, View};
+use loopwright_graph::{DimId, NodeId, NodeOp, View};
 use loopwright_kernel::{Space, Type, Value};
 use loopwright_looptree::{Env, inputs_env, is_given, substitute};
 use loopwright_ops::{DType, Op, Scalar};
-use loopwright_symbolic::Expr;
+use loopwright_symbolic::{Expr, affine};
 use smallvec::SmallVec;
 
 impl Lowering<'_> {
@@ -116,12 +116,29 @@ impl Lowering<'_> {
         let moves = self
             .vector
             .is_some_and(|(dim, _)| index.contains(self.graph.dim(dim).index));
-        let value = if moves {
-            self.lane_by_lane(&mut |lowering| lowering.expr_value(index))?
-        } else {
-            self.expr_value(index)?
+        let value = match (moves, self.lane_step(index)) {
+            (false, _) => self.expr_value(index)?,
+            (true, Some((dim, lanes, step))) => {
+                let first = self.in_lane(dim, 0, &mut |lowering| lowering.expr_value(index))?;
+                let further: Vec<Value> = (0..i64::from(lanes))
+                    .map(|lane| self.builder.const_i64(lane.wrapping_mul(step)))
+                    .collect();
+                let (first, further) = (self.widened(first), self.builder.build(&further));
+                self.builder.map(Op::Add, &[first, further])
+            }
+            (true, None) => self.lane_by_lane(&mut |lowering| lowering.expr_value(index))?,
         };
         Ok(self.builder.cast(dtype, value))
+    }
+
+    /// The dimension that lies in lanes, how many these are, and how much an index grows from one to the next, if by the
+    /// same everywhere.
+    fn lane_step(&self, index: &Expr) -> Option<(DimId, u32, i64)> {
+        let (dim, lanes) = self.vector?;
+        let symbol = self.graph.dim(dim).index;
+        let form = affine(index, &[symbol])?;
+        let step = form.coefficients.get(&symbol)?.as_const()?;
+        Some((dim, lanes, step))
     }
 
     fn viewed(&mut self, node: NodeId, view: &View, at: &Env) -> Result<Value, LowerError> {

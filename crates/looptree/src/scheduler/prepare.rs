@@ -271,7 +271,13 @@ impl Work<'_> {
             let stored = is_given(graph, at) || steps.contains(at);
             // What a comparison gives lies in lanes as wide as what it compares, but not in memory.
             let compared = parts.dtype == DType::Bool && at != node && !stored;
-            if self.lane_dtype(parts.dtype) != dtype && !compared {
+            // What it compares may be indices, which lie in as many lanes.
+            let index = matches!(
+                parts.op,
+                NodeOp::Index(_) | NodeOp::Size(_) | NodeOp::Constant(_)
+            ) && parts.dtype == DType::I64
+                && !viewed;
+            if self.lane_dtype(parts.dtype) != dtype && !compared && !index {
                 return false;
             }
             if at != node && stored {
@@ -286,6 +292,7 @@ impl Work<'_> {
                 NodeOp::Map(op) if compared => gives_mask(*op),
                 NodeOp::Map(op) => parts.dtype == dtype && has_vector_form(*op, dtype),
                 NodeOp::Cast => self.lane_dtype(graph.node(parts.inputs[0]).dtype) == dtype,
+                NodeOp::Index(_) | NodeOp::Size(_) => index,
                 NodeOp::Constant(_) | NodeOp::View(_) | NodeOp::Reduce { .. } => true,
                 _ => false,
             };
@@ -359,6 +366,9 @@ fn is_window(graph: &Graph, bounds: &Bounds, node: NodeId) -> bool {
         };
         product.saturating_mul(width)
     });
-    elements(node) >= elements(input).saturating_mul(WINDOW_REUSE)
+    // Pieces that lie side by side, like those of arrays that are put together, read each element once.
+    let overlaps = elements(node) > reach.saturating_add(reach / 2);
+    overlaps
+        && elements(node) >= elements(input).saturating_mul(WINDOW_REUSE)
         && reach <= elements(input).saturating_mul(PADDING_LIMIT)
 }

@@ -179,13 +179,25 @@ fn roles(
         };
         if cost[at] >= RECOMPUTE_LIMIT && (reads > 1 || repeats()) {
             roles[at] = Role::Repeated;
-        } else if cost[at] > 0 && !parts.dims.is_empty() && in_contraction() {
+        } else if cost[at] > 0
+            && !parts.dims.is_empty()
+            && !(cost[at] < RECOMPUTE_LIMIT && compares_indices(graph, *node))
+            && in_contraction()
+        {
             roles[at] = Role::Operand;
         } else if depth[at] > DEPTH_LIMIT {
             roles[at] = Role::Deep;
         }
     }
     roles
+}
+
+/// Whether a node compares nothing but indices and numbers: cheaper to compute than to read, as it is in lanes.
+fn compares_indices(graph: &Graph, node: NodeId) -> bool {
+    let parts = graph.node(node);
+    let mut inputs = parts.inputs.iter().map(|input| &graph.node(*input).op);
+    matches!(parts.op, NodeOp::Map(_))
+        && inputs.all(|op| matches!(op, NodeOp::Index(_) | NodeOp::Size(_) | NodeOp::Constant(_)))
 }
 
 /// Whether a reader may need an element of `node` more than once.

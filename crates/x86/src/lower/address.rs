@@ -36,6 +36,13 @@ fn is_scale(times: i64) -> bool {
     matches!(times, 1 | 2 | 4 | 8)
 }
 
+impl Plan {
+    /// The variable of the innermost loop, if nothing but this loop is around what is written.
+    pub(crate) fn var(&self) -> Option<Value> {
+        self.var
+    }
+}
+
 impl Writer<'_, '_, '_> {
     /// Whether a value is new in every round of a loop.
     pub(crate) fn is_inside(&self, var: Value, value: Value) -> bool {

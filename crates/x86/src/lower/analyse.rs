@@ -3,6 +3,7 @@
 
 use super::linear::Linear;
 use super::matrix::Matrix;
+use super::stream::{Streams, streams};
 use loopwright_kernel::interpret::Layout;
 use loopwright_kernel::{
     Block, Function, FunctionKind, Inst, LoopKind, Module, Space, Stmt, Type, Value,
@@ -38,6 +39,8 @@ pub(crate) struct Analysis {
     pub(crate) maps: FxHashMap<Value, (Op, SmallVec<[Value; 3]>)>,
     /// The tiles, where they are in registers.
     pub(crate) matrix: Option<Matrix>,
+    /// What goes past the caches, and what is fetched early.
+    pub(crate) streams: Streams,
 }
 
 /// What the walk collects to find variables.
@@ -85,6 +88,7 @@ pub(crate) fn analyse(module: &Module, function: &Function, contract: bool) -> A
             into: vec![None; count],
             maps: FxHashMap::default(),
             matrix: None,
+            streams: Streams::default(),
         },
         arrays: FxHashMap::default(),
         time: 1,
@@ -105,6 +109,7 @@ pub(crate) fn analyse(module: &Module, function: &Function, contract: bool) -> A
     walk.contractions(&function.body);
     walk.broadcasts(&function.body);
     walk.variables(&function.body);
+    walk.found.streams = streams(module, function, &walk.found);
     walk.found
 }
 

@@ -149,7 +149,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
         writer.parameters();
         writer.anchor = writer.code.insts.len() as u32;
         writer.top(&function.body)?;
-        writer.emit(M::Return);
+        writer.leave();
         writer.done();
         Ok(())
     }
@@ -235,6 +235,14 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
             self.code.tiles = Some(self.shared.constant(&super::tile::configuration()));
         }
         self.shared.codes.push(self.code);
+    }
+
+    /// Leaves the function, when what was written past the caches is where others see it.
+    pub(crate) fn leave(&mut self) {
+        if self.found.streams.write() {
+            self.emit(M::Fence);
+        }
+        self.emit(M::Return);
     }
 
     // Instructions and registers.
@@ -364,7 +372,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
                 if let Some(value) = value {
                     self.give(*value)?;
                 }
-                self.emit(M::Return);
+                self.leave();
                 Ok(())
             }
             Stmt::Barrier { .. } | Stmt::AsyncCopy { .. } | Stmt::AsyncWait { .. } => {

@@ -55,18 +55,26 @@ impl Writer<'_, '_, '_> {
             (8, _) => writer.vector3(Vop::Pcmpeqq, width, a, b),
             _ => writer.vector3(Vop::Pcmpeqd, width, a, b),
         };
-        let greater = match size {
-            8 if self.level == Level::Sse => None,
-            8 => Some(Vop::Pcmpgtq),
-            _ => Some(Vop::Pcmpgtd),
+        let greater = |writer: &mut Self, a: VReg, b: VReg| match (size, writer.level) {
+            (8, Level::Sse) => {
+                // The upper halves decide; where they are equal, what is borrowed from them does.
+                let equal = writer.vector3(Vop::Pcmpeqd, width, a, b);
+                let less = writer.vector3(Vop::Psubq, width, b, a);
+                let borrowed = writer.vector3(Vop::Pand, width, equal, less);
+                let larger = writer.vector3(Vop::Pcmpgtd, width, a, b);
+                let upper = writer.vector3(Vop::Por, width, larger, borrowed);
+                writer.vector2_imm(Vop::Pshufd, width, upper, 0b11_11_01_01)
+            }
+            (8, _) => writer.vector3(Vop::Pcmpgtq, width, a, b),
+            _ => writer.vector3(Vop::Pcmpgtd, width, a, b),
         };
         let (mask, inverted) = match op {
             Op::Eq => (equal(self), false),
             Op::Ne => (equal(self), true),
-            Op::Gt => (self.vector3(greater?, width, a, b), false),
-            Op::Lt => (self.vector3(greater?, width, b, a), false),
-            Op::Le => (self.vector3(greater?, width, a, b), true),
-            Op::Ge => (self.vector3(greater?, width, b, a), true),
+            Op::Gt => (greater(self, a, b), false),
+            Op::Lt => (greater(self, b, a), false),
+            Op::Le => (greater(self, a, b), true),
+            Op::Ge => (greater(self, b, a), true),
             _ => return None,
         };
         Some(match inverted {

@@ -1,12 +1,12 @@
 //! Reads, writes and atomics.
 
 use super::Refusal;
-use super::address::displaced;
+use super::address::{Plan, displaced};
 use super::function::{Room, Writer};
 use super::value::{Pieces, bits_of, is_signed, size_of, width_for};
-use crate::asm::{Bits, Cond, Mem, Operand, Rm, Vop, Width};
+use crate::asm::{Alu, Bits, Cond, Mem, Operand, Prefetch, Rm, Vop, Width};
 use crate::level::Level;
-use crate::machine::{Class, Inst as M, Place, VReg};
+use crate::machine::{Class, Inst as M, Place, Source, VReg};
 use loopwright_kernel::{AtomicOp, Type, Value};
 use loopwright_ops::{DType, Kind, Op};
 use smallvec::smallvec;
@@ -39,7 +39,22 @@ impl Writer<'_, '_, '_> {
         {
             return Ok(smallvec![self.read(op, self.level.width(), place)]);
         }
+        self.fetch_ahead(ptr, ty, place);
         Ok(self.load_any(ty, place))
+    }
+
+    /// Fetches what is read with one of the next rows.
+    fn fetch_ahead(&mut self, ptr: Value, ty: &Type, place: Place) {
+        let var = self.plans.last().and_then(Plan::var);
+        let ahead = var.and_then(|var| self.found.streams.ahead(var, ptr));
+        if let (Type::Vector(..), Some(by)) = (ty, ahead)
+            && let Some(at) = displaced(place, by.into())
+        {
+            self.emit(M::Prefetch {
+                kind: Prefetch::T0,
+                at,
+            });
+        }
     }
 
     pub(crate) fn store(&mut self, ptr: Value, index: Value, value: Value) -> Result<(), Refusal> {
@@ -90,8 +105,53 @@ impl Writer<'_, '_, '_> {
         }
         let pieces = self.pieces(value);
         let place = self.element(ptr, index);
-        self.store_any(&ty, place, &pieces);
+        match ty {
+            Type::Vector(dtype, lanes)
+                if self.found.streams.writes(ptr) && self.fills_registers(dtype, lanes) =>
+            {
+                self.store_past_caches(place, &pieces);
+            }
+            ty => self.store_any(&ty, place, &pieces),
+        }
         Ok(())
+    }
+
+    /// Whether a vector lies in memory as it does in whole registers.
+    fn fills_registers(&self, dtype: DType, lanes: u32) -> bool {
+        let shape = self.shape(dtype);
+        let whole = self.level.width().bytes();
+        dtype != DType::Bool
+            && shape.lanes * size_of(dtype) == whole
+            && lanes.is_multiple_of(shape.lanes)
+    }
+
+    /// Writes whole registers past the caches, which only aligned memory can be.
+    fn store_past_caches(&mut self, place: Place, pieces: &Pieces) {
+        let width = self.level.width();
+        let (plain, end) = (self.shared.asm.label(), self.shared.asm.label());
+        let rest = self.gpr_new();
+        self.emit(M::Lea {
+            to: rest,
+            of: place,
+        });
+        self.emit(M::Alu {
+            op: Alu::And,
+            bits: Bits::B32,
+            to: rest,
+            from: Source::Imm(width.bytes() as i32 - 1),
+        });
+        self.emit(M::JumpIf(Cond::NotEqual, plain));
+        let write = |writer: &mut Self, op: Vop| {
+            for (at, piece) in pieces.iter().enumerate() {
+                let place = writer.part(place, at as u32 * width.bytes());
+                writer.write(op, width, place, *piece);
+            }
+        };
+        write(self, Vop::Movntps);
+        self.emit(M::Jump(end));
+        self.emit(M::Label(plain));
+        write(self, Vop::MovupsStore);
+        self.emit(M::Label(end));
     }
 
     /// A part of a place, further on.

@@ -24,6 +24,7 @@ mod memory;
 mod ops;
 mod parallel;
 mod prepare;
+mod stream;
 mod tile;
 mod transpose;
 mod value;

@@ -359,7 +359,7 @@ impl Writer<'_, '_, '_> {
             Op::Neg | Op::Not | Op::Add | Op::Sub | Op::And | Op::Or | Op::Xor | Op::Abs => true,
             Op::Mul => true,
             Op::Eq | Op::Ne => true,
-            Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Min | Op::Max => !(sse && wide),
+            Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Min | Op::Max => true,
             Op::Shl | Op::Shr => {
                 let known = self.found.constants[operands[1].0 as usize].is_some();
                 let arithmetic = op == Op::Shr && is_signed(dtype) && wide;

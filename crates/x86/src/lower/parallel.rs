@@ -115,7 +115,7 @@ impl Writer<'_, '_, '_> {
         };
         let (from, to) = (at(self, begin), at(self, stop));
         self.serial(var, Bound::Reg(from), Bound::Reg(to), step, body)?;
-        self.emit(M::Return);
+        self.leave();
         Ok(())
     }
 }

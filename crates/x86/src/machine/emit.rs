@@ -589,6 +589,7 @@ impl Emitter<'_> {
                 let at = self.place(at);
                 self.asm.prefetch(*kind, at);
             }
+            Inst::Fence => self.asm.sfence(),
             Inst::Label(label) => self.asm.bind(*label),
             Inst::Head(label) => {
                 self.asm.align(32);

@@ -190,8 +190,9 @@ pub(crate) enum Inst {
         expected: VReg,
         value: VReg,
     },
+    /// Waits until others see what was written past the caches.
+    Fence,
     /// Fetches a line of memory into the caches.
-    #[expect(dead_code, reason = "kernels have no prefetches yet")]
     Prefetch { kind: Prefetch, at: Place },
     /// A tile of zeros.
     TileZero { to: VReg },
@@ -411,7 +412,12 @@ impl Inst {
                     }
                 }
             }
-            Inst::Label(_) | Inst::Head(_) | Inst::Jump(_) | Inst::JumpIf(..) | Inst::Return => {}
+            Inst::Label(_)
+            | Inst::Head(_)
+            | Inst::Jump(_)
+            | Inst::JumpIf(..)
+            | Inst::Fence
+            | Inst::Return => {}
         }
     }
 }
