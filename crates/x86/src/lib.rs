@@ -184,7 +184,10 @@ impl KernelBackend for X86 {
         let lowered = match options.strict {
             // Strict code gives the interpreter's bits, and the interpreter calls the library.
             true => lower::lower(module, level, true, &mut asm),
-            false => lower::lower(&lower::prepared(module, level), level, false, &mut asm),
+            false => {
+                let module = lower::prepared(module, level, options.math);
+                lower::lower(&module, level, false, &mut asm)
+            }
         };
         let Lowered {
             codes,
