@@ -115,7 +115,7 @@ impl Compiler {
             graph, schedule, ..
         } = scheduled;
         let text = format!(
-            "{}\n{kernel}\n{graph}\n{}\n{:?}\n{}\n{}\n{:?}\n{}\n{:?}",
+            "{}\n{kernel}\n{graph}\n{}\n{:?}\n{}\n{}\n{:?}\n{}\n{:?}\n{:?}",
             env!("CARGO_PKG_VERSION"),
             print_schedule(graph, schedule),
             self.pipeline.names(),
@@ -123,6 +123,7 @@ impl Compiler {
             self.backend.name(),
             self.backend.target(),
             self.options.strict,
+            self.options.math,
             self.fallback,
         );
         blake3::hash(text.as_bytes())

@@ -5,6 +5,7 @@ use crate::device::DeviceCode;
 use crate::error::BackendError;
 use crate::prepared::{PreparedArgument, PreparedCall};
 use loopwright_kernel::Module;
+use loopwright_kernel::passes::expand_math::Precision;
 use loopwright_ops::Scalar;
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -86,6 +87,9 @@ pub enum Argument<'a> {
 pub struct CompileOptions {
     /// Keep every rounding where the program has it: no contraction of `a * b + c`.
     pub strict: bool,
+    /// How near results of functions like `exp` are to the exact ones, where a backend computes them itself. Strict code
+    /// calls the library.
+    pub math: Precision,
     /// Where compiled code is kept between processes; `None` keeps nothing.
     pub cache: Option<PathBuf>,
 }

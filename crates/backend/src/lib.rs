@@ -51,6 +51,7 @@ pub use error::BackendError;
 pub use inventory;
 pub use kernel_backend::{Argument, CompileOptions, Executable, KernelBackend};
 pub use loop_backend::{LoopBackend, LoopCode, LoopMemory, LoopProgram, LoopResult};
+pub use loopwright_kernel::passes::expand_math::Precision;
 pub use loopwright_kernel::passes::log_stores::StoreSite;
 pub use loopwright_looptree::{MatrixUnit, Target};
 pub use pack::{Packed, Request, pack};

@@ -43,7 +43,7 @@ use loopwright_backend::{
 use loopwright_cache::Cache;
 use loopwright_emit::{C, EmitError, EmitOptions, Emitted, emit};
 use loopwright_kernel::Module;
-use loopwright_kernel::passes::expand_math::expanded;
+use loopwright_kernel::passes::expand_math::expanded_with;
 use loopwright_native::Made;
 use std::borrow::Cow;
 use std::path::Path;
@@ -224,7 +224,7 @@ impl KernelBackend for CcBackend {
         // Strict code gives the interpreter's bits, and the interpreter calls the library.
         let module = match options.strict {
             true => Cow::Borrowed(module),
-            false => expanded(module),
+            false => expanded_with(module, options.math),
         };
         let emitted = emit(
             &module,

@@ -40,6 +40,7 @@ fn cached(directory: &Path) -> CompileOptions {
     CompileOptions {
         strict: false,
         cache: Some(directory.to_owned()),
+        ..CompileOptions::default()
     }
 }
 

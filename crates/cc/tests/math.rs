@@ -1,5 +1,5 @@
 //! The functions that are computed, not called: at samples of all operands, in lanes and alone, with contraction
-//! and without. `examples/math.rs` tries every operand there is.
+//! and without. The example `math` of the backend `x86` tries every operand there is.
 
 mod harness;
 
@@ -233,7 +233,7 @@ fn functions_are_as_near_as_they_say() {
     let executables = [false, true].map(|strict| {
         let options = CompileOptions {
             strict,
-            cache: None,
+            ..CompileOptions::default()
         };
         let executable = backend.compile(&expanded(&module), &options);
         (strict, executable.expect("it compiles"))
@@ -316,7 +316,7 @@ fn strict_code_calls_the_library() {
     for (strict, called) in [(true, true), (false, false)] {
         let options = CompileOptions {
             strict,
-            cache: None,
+            ..CompileOptions::default()
         };
         let code = backend
             .compile(&module, &options)

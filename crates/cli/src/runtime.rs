@@ -1,8 +1,8 @@
 //! The runtime that the settings describe.
 
-use loopwright::backend::CompileOptions;
+use loopwright::backend::{CompileOptions, Precision};
 use loopwright::runtime::{Runtime, RuntimeOptions, Scheduler, Verify};
-use loopwright_config::{Scheduler as Configured, Settings};
+use loopwright_config::{Math, Scheduler as Configured, Settings};
 use loopwright_conformance::Verifier;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,6 +21,7 @@ pub(crate) fn runtime(settings: &Settings) -> Runtime {
         queue: settings.queue(),
         compile: CompileOptions {
             strict: settings.strict(),
+            math: precision(settings),
             cache: settings.cache_dir().map(Path::to_owned),
         },
         trace: settings.trace().is_some(),
@@ -31,6 +32,14 @@ pub(crate) fn runtime(settings: &Settings) -> Runtime {
             verifier
         }),
     })
+}
+
+/// How near results of functions are to the exact ones.
+pub(crate) fn precision(settings: &Settings) -> Precision {
+    match settings.math() {
+        Math::Accurate => Precision::Accurate,
+        Math::Fast => Precision::Fast,
+    }
 }
 
 pub(crate) fn scheduler(settings: &Settings) -> Option<Scheduler> {

@@ -1,7 +1,7 @@
 //! The table of all options.
 
 use crate::environment::Environment;
-use crate::value::{Kind, Scheduler, Value};
+use crate::value::{Kind, Math, Scheduler, Value};
 use std::num::NonZero;
 use std::path::PathBuf;
 
@@ -110,6 +110,9 @@ keys! {
         "The backend that is given those parts of a program which the chosen one cannot do.";
     Strict "strict": Kind::Switch, DefaultValue::Text("false"),
         "Keeps every rounding where the program has it: `a * b + c` rounds twice.";
+    Math "math": Kind::Choice(Math::NAMES), DefaultValue::Text("accurate"),
+        "How near results of functions like `exp` are to the exact ones where a device computes them itself: \
+         `accurate` to the last digits, `fast` within 2^-20 and in fewer instructions.";
     Verify "verify": Kind::Switch, DefaultValue::Text("false"),
         "Compares what a run computes with the reference.";
     Trace "trace": Kind::Path, DefaultValue::Unset("no trace"),

@@ -52,4 +52,4 @@ pub use key::{Key, KeyInfo};
 pub use origin::{Origin, Place};
 pub use reference::{keys_as_markdown, keys_as_text, variables_as_markdown};
 pub use settings::{Settings, Sources};
-pub use value::{Kind, Scheduler, Value};
+pub use value::{Kind, Math, Scheduler, Value};

@@ -5,7 +5,7 @@ use crate::error::ConfigError;
 use crate::file;
 use crate::key::{DefaultValue, Key};
 use crate::origin::{Origin, Place};
-use crate::value::{Scheduler, Value};
+use crate::value::{Math, Scheduler, Value};
 use std::ffi::{OsStr, OsString};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -177,6 +177,13 @@ impl Settings {
     /// Whether every rounding is kept where the program has it.
     pub fn strict(&self) -> bool {
         self.switch(Key::Strict)
+    }
+
+    /// How near results of functions are to the exact ones.
+    pub fn math(&self) -> Math {
+        let name = self.text(Key::Math);
+        let found = Math::ALL.into_iter().find(|one| one.name() == name);
+        found.expect("the table lets only these names through")
     }
 
     /// Whether what a run computes is compared with the reference.

@@ -29,6 +29,30 @@ impl Scheduler {
     }
 }
 
+/// How near results of functions like `exp` are to the exact ones.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Math {
+    /// Right to the last digits.
+    Accurate,
+    /// In fewer instructions, within 2^-20.
+    Fast,
+}
+
+impl Math {
+    /// All of them.
+    pub const ALL: [Math; 2] = [Math::Accurate, Math::Fast];
+
+    pub(crate) const NAMES: &[&str] = &[Math::Accurate.name(), Math::Fast.name()];
+
+    /// Its name in a configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Math::Accurate => "accurate",
+            Math::Fast => "fast",
+        }
+    }
+}
+
 /// What an option takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {

@@ -48,6 +48,7 @@ fn wrong(key: Key) -> (&'static [&'static str], &'static str) {
         Key::Device => (&[" "], "a device's name"),
         Key::Fallback => (&[" "], "a backend's name"),
         Key::Scheduler => (&["async", "Sync", "sync,threads"], "`sync` or `threads`"),
+        Key::Math => (&["Fast", "exact", "accurate fast"], "`accurate` or `fast`"),
         Key::Threads | Key::Streams => (
             &[
                 "0",
@@ -180,7 +181,7 @@ fn a_wrong_value_in_the_file_is_told_with_its_line() {
 #[test]
 fn an_unknown_name_is_an_error_everywhere() {
     const ALL: &str = "the options are device, scheduler, threads, devices, streams, pool_cap, queue, \
-                       cache_dir, plugins, plugin, fallback, strict, verify, trace, log_stores";
+                       cache_dir, plugins, plugin, fallback, strict, math, verify, trace, log_stores";
     assert_eq!(
         on_command_line("thraeds", "4").to_string(),
         "there is no option `thraeds`; did you mean `threads`?"

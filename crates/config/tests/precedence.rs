@@ -1,6 +1,6 @@
 //! The command line over the environment over the file over the defaults, for every option.
 
-use loopwright_config::{Key, Origin, Scheduler, Settings, Sources};
+use loopwright_config::{Key, Math, Origin, Scheduler, Settings, Sources};
 use std::path::PathBuf;
 
 /// Three different values of an option: for the command line, the environment and the file.
@@ -9,6 +9,7 @@ fn samples(key: Key) -> [&'static str; 3] {
         Key::Device | Key::Fallback => ["cc", "interp", "other"],
         // There are two, and what counts is which source is taken.
         Key::Scheduler => ["sync", "threads", "sync"],
+        Key::Math => ["fast", "accurate", "fast"],
         Key::Threads => ["2", "3", "4096"],
         Key::Devices => ["2", "3", "64"],
         Key::Streams => ["5", "6", "7"],
@@ -25,7 +26,9 @@ fn samples(key: Key) -> [&'static str; 3] {
 /// A value as it stands in a file of TOML.
 fn in_file(key: Key, text: &str) -> String {
     match key {
-        Key::Device | Key::Fallback | Key::Scheduler | Key::PoolCap => format!("\"{text}\""),
+        Key::Device | Key::Fallback | Key::Scheduler | Key::Math | Key::PoolCap => {
+            format!("\"{text}\"")
+        }
         Key::CacheDir | Key::Plugins | Key::Plugin | Key::Trace => {
             format!("\"{text}\"")
         }
@@ -96,6 +99,7 @@ fn defaults_are_what_the_docs_say() {
     assert_eq!(settings.pool_cap(), 1 << 40);
     assert_eq!(settings.queue().get(), 1024);
     assert_eq!(settings.cache_dir(), None, "there is no home");
+    assert_eq!(settings.math(), Math::Accurate);
     assert!(!settings.strict() && !settings.verify() && !settings.log_stores());
     assert_eq!(settings.trace(), None);
     assert_eq!(settings.file(), None);
@@ -121,6 +125,7 @@ fn getters_give_what_is_set() {
     assert_eq!(settings.pool_cap(), 64 << 20);
     assert_eq!(settings.queue().get(), 8);
     assert_eq!(settings.cache_dir(), Some("/command".as_ref()));
+    assert_eq!(settings.math(), Math::Fast);
     assert!(settings.strict() && settings.verify() && settings.log_stores());
     assert_eq!(settings.trace(), Some("/command.json".as_ref()));
     let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();

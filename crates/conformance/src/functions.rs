@@ -1,21 +1,31 @@
 //! Functions that backends may compute themselves outside strict mode.
 
-use loopwright_kernel::passes::expand_math;
+use loopwright_kernel::passes::expand_math::{self, Precision};
 use loopwright_ops::reference::ulp_distance;
 use loopwright_ops::{DType, Op, Scalar};
 
-/// How far the C library's functions in `f32` are from the correctly rounded result at most; the rows of
+/// How far the C library's functions in `f32` and `f64` are from the correctly rounded result at most; the rows of
 /// [`loopwright_ops::reference`] say so.
 const LIBRARY: u32 = 3;
 
 /// How far, in units in the last place, the result of an op may be from [`loopwright_ops::evaluate`]'s outside strict
 /// mode; 0 where it must be the same.
-pub(crate) fn slack(op: Op, dtype: DType) -> u32 {
-    match (expand_math::ulps(op), dtype) {
+pub(crate) fn slack(op: Op, dtype: DType, math: Precision) -> u32 {
+    match (expand_math::ulps_with(op, math), dtype) {
+        (_, DType::F64) => expand_math::ulps_f64(op).map_or(0, |ulps| ulps + LIBRARY),
         (Some(ulps), DType::F32) => ulps + LIBRARY,
         // A result in f32 that is a little off is rounded to the next number at most.
         (Some(_), DType::F16 | DType::BF16 | DType::F8E4M3 | DType::F8E5M2) => 1,
         _ => 0,
+    }
+}
+
+/// Below this size the result of an op may also be 0, beside what [`slack`] allows: the fast versions give up subnormal
+/// numbers.
+pub(crate) fn flushed_below(op: Op, math: Precision) -> f64 {
+    match math == Precision::Fast && expand_math::is_shorter(op) {
+        true => f32::MIN_POSITIVE.into(),
+        false => 0.0,
     }
 }
 

@@ -55,7 +55,7 @@ fn look_ups_keep_the_bits_of_the_sum() {
             for strict in [true, false] {
                 let options = CompileOptions {
                     strict,
-                    cache: None,
+                    ..CompileOptions::default()
                 };
                 let compiler = Compiler::new(backend.clone(), options);
                 let program = compiler.compile(&rewritten, None).expect("it compiles");

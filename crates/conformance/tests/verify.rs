@@ -4,7 +4,7 @@ mod support;
 
 use loopwright_backend::{
     Argument, Backend, BackendError, CompileOptions, Compiler, Describe, Executable, KernelBackend,
-    Program, Target, Unavailable,
+    Precision, Program, Target, Unavailable,
 };
 use loopwright_conformance::generate::{Case, random_case};
 use loopwright_conformance::oracle::{Blame, Oracle};
@@ -41,7 +41,7 @@ impl Setup {
     ) -> Setup {
         let options = CompileOptions {
             strict,
-            cache: None,
+            ..CompileOptions::default()
         };
         let compiler = Compiler::new(backend.clone(), options.clone());
         let compiler = compiler.with_pipeline(pipeline.clone());
@@ -210,7 +210,10 @@ fn assert_reproduces(difference: &Difference, pipeline: Pipeline, backend: Backe
         inputs: inputs.collect(),
         schedule,
         sizes,
-        arithmetic: loopwright_conformance::generate::Arithmetic::Rounded { strict },
+        arithmetic: loopwright_conformance::generate::Arithmetic::Rounded {
+            strict,
+            math: Precision::Accurate,
+        },
         graph,
     };
     let oracle = Oracle::new(backend).with_pipeline(pipeline);

@@ -36,7 +36,7 @@ use loopwright_backend::{
     Backend, BackendError, Capabilities, CompileOptions, Describe, Executable, KernelBackend,
     Target, Unavailable,
 };
-use loopwright_kernel::passes::expand_math::expanded;
+use loopwright_kernel::passes::expand_math::expanded_with;
 use loopwright_kernel::{FunctionKind, Module};
 use loopwright_native::{Entry, Made, NativeExecutable};
 use lower::{EntryPoint, Refusal};
@@ -147,9 +147,9 @@ impl GccJit {
         &self,
         loaded: &Arc<Loaded>,
         module: &Module,
-        strict: bool,
+        options: &CompileOptions,
     ) -> Result<Built, BackendError> {
-        let work = || self.build_here(loaded, module, strict);
+        let work = || self.build_here(loaded, module, options);
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new()
                 .name("gccjit".to_owned())
@@ -177,7 +177,7 @@ impl GccJit {
     ) -> Result<String, BackendError> {
         let loaded = self.usable()?;
         let _lock = library::one_at_a_time();
-        let (context, _) = self.described(loaded, module, options.strict)?;
+        let (context, _) = self.described(loaded, module, options)?;
         dumped(&context)
     }
 
@@ -205,18 +205,18 @@ impl GccJit {
         &self,
         loaded: &Arc<Loaded>,
         module: &Module,
-        strict: bool,
+        options: &CompileOptions,
     ) -> Result<(Context, Vec<EntryPoint>), BackendError> {
         let context = Context::new(loaded)
             .ok_or_else(|| failed(loaded, module, "it gives no context".to_owned()))?;
         context.optimise(self.optimisation);
-        for option in self.options(strict) {
+        for option in self.options(options.strict) {
             context.option(option);
         }
         // Strict code gives the interpreter's bits, and the interpreter calls the library.
-        let module = match strict {
+        let module = match options.strict {
             true => Cow::Borrowed(module),
-            false => expanded(module),
+            false => expanded_with(module, options.math),
         };
         let entries =
             lower::lower(&module, &context, self.level).map_err(|(kernel, Refusal(reason))| {
@@ -233,19 +233,19 @@ impl GccJit {
         &self,
         loaded: &Arc<Loaded>,
         module: &Module,
-        strict: bool,
+        options: &CompileOptions,
     ) -> Result<Built, BackendError> {
-        let options = self.options(strict).join(" ");
+        let flags = self.options(options.strict).join(" ");
         let _lock = library::one_at_a_time();
         let started = Instant::now();
-        let (context, entries) = self.described(loaded, module, strict)?;
+        let (context, entries) = self.described(loaded, module, options)?;
         let described = started.elapsed();
         let compiled = context.compile().map_err(|reason| {
             let level = self.optimisation;
-            failed(loaded, module, format!("-O{level} {options}\n{reason}"))
+            failed(loaded, module, format!("-O{level} {flags}\n{reason}"))
         })?;
         let log = format!(
-            "{} -O{} {options}\ndescribed in {:.1} ms, compiled in {:.1} ms\n",
+            "{} -O{} {flags}\ndescribed in {:.1} ms, compiled in {:.1} ms\n",
             loaded.version,
             self.optimisation,
             described.as_secs_f64() * 1e3,
@@ -336,7 +336,7 @@ impl KernelBackend for GccJit {
             entries,
             code,
             log,
-        } = self.build(loaded, module, options.strict)?;
+        } = self.build(loaded, module, options)?;
         let mut found = Vec::with_capacity(entries.len());
         for EntryPoint { kernel, symbol } in &entries {
             let address = compiled.address(symbol).ok_or_else(|| {

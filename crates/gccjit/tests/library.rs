@@ -121,7 +121,7 @@ fn the_log_says_how_the_code_was_made() {
     for (strict, contraction) in [(true, "-ffp-contract=off"), (false, "-ffp-contract=fast")] {
         let options = CompileOptions {
             strict,
-            cache: None,
+            ..CompileOptions::default()
         };
         let executable = backend
             .compile(&module(vec![scaled_sum()]), &options)

@@ -42,7 +42,7 @@ fn functions_are_computed_outside_strict_mode() {
     for strict in [true, false] {
         let options = CompileOptions {
             strict,
-            cache: None,
+            ..CompileOptions::default()
         };
         let code = backend
             .description(&module, &options)

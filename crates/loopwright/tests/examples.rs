@@ -67,7 +67,7 @@ fn examples_agree_with_the_reference() {
             for strict in [true, false] {
                 let options = CompileOptions {
                     strict,
-                    cache: None,
+                    ..CompileOptions::default()
                 };
                 let compiler = Compiler::new(backend.clone(), options);
                 let program = compiler.compile(&graph, None).unwrap();

@@ -23,7 +23,7 @@ fn agrees_with_the_reference(program: &str, x: &[Scalar]) {
         for strict in [true, false] {
             let options = CompileOptions {
                 strict,
-                cache: None,
+                ..CompileOptions::default()
             };
             let program = Compiler::new(backend.clone(), options)
                 .compile(&graph, None)

@@ -29,7 +29,7 @@ fn one_compilation_serves_all_sizes() {
     for backend in computing() {
         let options = CompileOptions {
             strict: true,
-            cache: None,
+            ..CompileOptions::default()
         };
         let compiler = Compiler::new(backend.clone(), options);
         for (m, n, k) in [

@@ -53,7 +53,7 @@ fn one_compilation_serves_all_values() {
     for backend in computing() {
         let options = CompileOptions {
             strict: true,
-            cache: None,
+            ..CompileOptions::default()
         };
         let compiler = Compiler::new(backend.clone(), options);
         let compiled = compiler.compile(&graph, None).unwrap();
@@ -124,7 +124,7 @@ fn a_program_at_fixed_sizes_gives_the_same() {
     for backend in computing() {
         let options = CompileOptions {
             strict: true,
-            cache: None,
+            ..CompileOptions::default()
         };
         let compiler = Compiler::new(backend.clone(), options);
         let compiled = compiler.compile(&special, None).unwrap();

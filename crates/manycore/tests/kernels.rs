@@ -6,7 +6,7 @@ mod accelerator;
 use accelerator::{Handed, backend, settings};
 use loopwright_backend::{
     BackendError, Call, CompileOptions, Describe, DeviceBackend, DeviceError, Launch, MemoryAccess,
-    Placeholder, PlainDevice, Slab,
+    Placeholder, PlainDevice, Precision, Slab,
 };
 use loopwright_kernel::interpret::{Arg, Grid, interpret};
 use loopwright_kernel::{
@@ -20,6 +20,7 @@ const KERNEL: FunctionKind = FunctionKind::Kernel { group: None };
 
 const STRICT: CompileOptions = CompileOptions {
     strict: true,
+    math: Precision::Accurate,
     cache: None,
 };
 
@@ -432,6 +433,7 @@ fn programs_go_with_their_code() {
     let options = CompileOptions {
         strict: true,
         cache: Some(cache.path().join("cache")),
+        ..CompileOptions::default()
     };
     // Room for a few images.
     let Some(backend) = backend(Settings {

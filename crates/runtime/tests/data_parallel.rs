@@ -93,6 +93,7 @@ fn train(
         compile: CompileOptions {
             strict: true,
             cache: Some(cache()),
+            ..CompileOptions::default()
         },
         ..RuntimeOptions::default()
     });

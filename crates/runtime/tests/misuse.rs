@@ -78,7 +78,7 @@ fn runtime(scheduler: Scheduler) -> Runtime {
         scheduler: Some(scheduler),
         compile: CompileOptions {
             strict: true,
-            cache: None,
+            ..CompileOptions::default()
         },
         ..RuntimeOptions::default()
     })

@@ -261,6 +261,7 @@ fn soak(name: &'static str, scheduler: Scheduler, seed: u64) {
         compile: CompileOptions {
             strict: true,
             cache: Some(cache.path().join("cache")),
+            ..CompileOptions::default()
         },
         ..RuntimeOptions::default()
     };

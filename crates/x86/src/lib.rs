@@ -209,7 +209,7 @@ impl KernelBackend for X86 {
             // Strict code gives the interpreter's bits, and the interpreter calls the library.
             true => module,
             false => {
-                prepared = lower::prepared(module, level);
+                prepared = lower::prepared(module, level, options.math);
                 &prepared
             }
         };

@@ -3,6 +3,7 @@
 use crate::arguments::EditOptions;
 use crate::failure::Failure;
 use crate::program::Opened;
+use crate::runtime::precision;
 use loopwright::backend::{CompileOptions, Compiler};
 use loopwright::graph::{Array, Binding, Graph};
 use loopwright::looptree::default_schedule;
@@ -26,6 +27,7 @@ pub(crate) fn edit(options: &EditOptions, settings: &Settings) -> Result<ExitCod
     };
     let compile = CompileOptions {
         strict: settings.strict(),
+        math: precision(settings),
         cache: settings.cache_dir().map(Path::to_owned),
     };
     let compiler = Compiler::new(backend, compile);

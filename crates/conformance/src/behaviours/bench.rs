@@ -90,7 +90,7 @@ impl<'a> Bench<'a> {
             scheduler: Some(self.scheduler),
             compile: CompileOptions {
                 strict: true,
-                cache: None,
+                ..CompileOptions::default()
             },
             ..RuntimeOptions::default()
         }

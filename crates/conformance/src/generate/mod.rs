@@ -17,6 +17,7 @@ pub use values::{random_array, random_scalar};
 
 use crate::rng::Rng;
 use loopwright_graph::{Array, Graph, GraphError, NodeId};
+use loopwright_kernel::passes::expand_math::Precision;
 use loopwright_looptree::{Schedule, ScheduleError};
 use std::borrow::Cow;
 
@@ -41,16 +42,26 @@ pub enum Arithmetic {
         /// Whether it is compiled in strict mode: then only a schedule that folds in another order
         /// leaves roundings free.
         strict: bool,
+        /// How near results of functions are to the exact ones outside of it.
+        math: Precision,
     },
 }
 
 impl Arithmetic {
+    /// How near results of functions are to the exact ones outside strict mode.
+    pub fn math(self) -> Precision {
+        match self {
+            Arithmetic::Strict | Arithmetic::Whole => Precision::Accurate,
+            Arithmetic::Rounded { math, .. } => math,
+        }
+    }
+
     /// Whether a program of this kind is compiled in strict mode.
     pub fn is_strict(self) -> bool {
         match self {
             Arithmetic::Strict => true,
             Arithmetic::Whole => false,
-            Arithmetic::Rounded { strict } => strict,
+            Arithmetic::Rounded { strict, .. } => strict,
         }
     }
 }

@@ -113,7 +113,7 @@ pub(crate) fn compiled(
     bench.note_module(module)?;
     let options = CompileOptions {
         strict,
-        cache: None,
+        ..CompileOptions::default()
     };
     let compiled = bench.backend.compile_module(module, &options);
     let compiled = compiled.ok_or_else(|| Stop::NotApplicable("it takes loop trees".to_owned()))?;

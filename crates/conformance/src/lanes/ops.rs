@@ -4,6 +4,7 @@ use super::values::{combinations, edge_values};
 use super::{Case, Lanes, Table, elementwise};
 use crate::behaviours::Stop;
 use crate::functions::slack;
+use loopwright_kernel::passes::expand_math::Precision;
 use loopwright_ops::{DType, Op, Scalar, bitcast, can_bitcast, cast, evaluate};
 use std::rc::Rc;
 
@@ -51,7 +52,11 @@ pub(super) fn check_ops(lanes: &Lanes, dtypes: &[DType]) -> Result<(), Stop> {
                 let name = format!("{op}_{dtype}x{width}");
                 let function =
                     elementwise(name, &inputs, output, width, |b, values| b.map(op, values));
-                cases.push(Case::new(function, output, &table).with_slack(slack(op, dtype)));
+                cases.push(Case::new(function, output, &table).with_slack(slack(
+                    op,
+                    dtype,
+                    Precision::Accurate,
+                )));
             }
         }
     }

@@ -468,7 +468,8 @@ impl Prepared {
     fn options(&self) -> CompileOptions {
         CompileOptions {
             strict: self.case.arithmetic.is_strict(),
-            cache: None,
+            math: self.case.arithmetic.math(),
+            ..CompileOptions::default()
         }
     }
 
@@ -534,7 +535,9 @@ impl Prepared {
         memory.check_guards()?;
         let results = self.results_in(memory);
         match self.case.arithmetic {
-            Arithmetic::Rounded { strict: true } => self.compare_with(&self.unoptimised, &results),
+            Arithmetic::Rounded { strict: true, .. } => {
+                self.compare_with(&self.unoptimised, &results)
+            }
             _ => self.compare_with_reference(&results),
         }
     }

@@ -11,8 +11,8 @@
 //! roundings behind it, and shows only where it comes close to the middle between two numbers. Where nothing
 //! is free, a result must agree.
 
-use crate::functions::slack;
-use crate::generate::{Case, folds_in_order};
+use crate::functions::{flushed_below, slack};
+use crate::generate::{Arithmetic, Case, folds_in_order};
 use crate::rebuild::{Disturbance, Edit, rebuild};
 use crate::rng::Rng;
 use loopwright_graph::{Array, Binding, Graph, NodeId, NodeOp, evaluate};
@@ -51,7 +51,7 @@ impl Roundings {
     ) -> Roundings {
         let strict = case.arithmetic.is_strict();
         let in_order = |node| folds_in_order(graph, schedule, node);
-        let free = free_roundings(graph, schedule, binding, strict);
+        let free = free_roundings(graph, schedule, binding, case.arithmetic);
         let evaluate_with = |disturbances: Option<Vec<Disturbance>>| {
             let with_stores = Case {
                 graph: graph.clone(),
@@ -158,8 +158,9 @@ fn free_roundings(
     graph: &Graph,
     schedule: &Schedule,
     binding: &Binding,
-    strict: bool,
+    arithmetic: Arithmetic,
 ) -> Vec<Free> {
+    let (strict, math) = (arithmetic.is_strict(), arithmetic.math());
     let added = if strict { Vec::new() } else { added_up(graph) };
     let size = |dims: &[loopwright_graph::DimId]| {
         let sizes = dims.iter().map(|dim| binding.size(*dim) as f64);
@@ -173,6 +174,7 @@ fn free_roundings(
             ReduceOp::Prod => Some((0.0, steps(count) * ulp(acc) + own)),
             ReduceOp::Max | ReduceOp::Min | ReduceOp::Any | ReduceOp::All => None,
         };
+        let mut flushed = 0.0;
         let (of_terms, of_result) = match &parts.op {
             NodeOp::Reduce { op, over, acc }
                 if acc.is_float() && (!strict || !folds_in_order(graph, schedule, node)) =>
@@ -189,8 +191,9 @@ fn free_roundings(
                 fold(*op, parts.dtype, size(updates))?
             }
             NodeOp::Map(Op::Mul) if parts.dtype.is_float() && added.contains(&node) => (0.0, own),
-            NodeOp::Map(op) if !strict && slack(*op, parts.dtype) > 0 => {
-                (0.0, f64::from(slack(*op, parts.dtype)) * own)
+            NodeOp::Map(op) if !strict && slack(*op, parts.dtype, math) > 0 => {
+                flushed = flushed_below(*op, math);
+                (0.0, f64::from(slack(*op, parts.dtype, math)) * own)
             }
             _ => return None,
         };
@@ -200,7 +203,7 @@ fn free_roundings(
             shape: shape.iter().map(|size| *size as usize).collect(),
             of_terms,
             of_result,
-            least: smallest(parts.dtype),
+            least: smallest(parts.dtype).max(flushed),
         })
     });
     free.collect()

@@ -219,6 +219,7 @@ impl VerifiedRun<'_> {
             inputs,
             arithmetic: Arithmetic::Rounded {
                 strict: self.options.strict,
+                math: self.options.math,
             },
         })
     }

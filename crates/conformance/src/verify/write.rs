@@ -5,6 +5,7 @@ use crate::error::ConformanceError;
 use crate::files::{create_private, write_whole};
 use crate::shrink::{Shrunk, schedule_text};
 use loopwright_graph::Array;
+use loopwright_kernel::passes::expand_math::Precision;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -20,6 +21,7 @@ pub(super) fn write_difference(
     let schedule = case.schedule.as_ref();
     let schedule = schedule.map(|schedule| schedule_text(&case.graph, schedule));
     let strict = case.arithmetic.is_strict();
+    let fast = !strict && case.arithmetic.math() == Precision::Fast;
     let sizes: Vec<String> = case
         .sizes
         .iter()
@@ -36,6 +38,9 @@ pub(super) fn write_difference(
     }
     if strict {
         let _ = writeln!(text, "# compiled in strict mode");
+    }
+    if fast {
+        let _ = writeln!(text, "# compiled with fast functions");
     }
     if !sizes.is_empty() {
         let _ = writeln!(text, "# sizes: {}", sizes.join(" "));
@@ -69,6 +74,7 @@ pub(super) fn write_difference(
     }
     command.push(format!("--device {device}"));
     command.extend(strict.then(|| "--strict".to_owned()));
+    command.extend(fast.then(|| "-o math=fast".to_owned()));
     command.extend(sizes);
     for (input, path) in &inputs {
         let setting = quoted(&format!("{input}={}", path.display()));

@@ -42,7 +42,7 @@ fn backends() -> Vec<Backend> {
 fn strict() -> CompileOptions {
     CompileOptions {
         strict: true,
-        cache: None,
+        ..CompileOptions::default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::subject::Subject;
 use crate::{KINDS, LENGTH, SEQUENCES, Tally, kind};
-use loopwright_backend::Backend;
+use loopwright_backend::{Backend, Precision};
 use loopwright_conformance::Rng;
 use loopwright_conformance::generate::{Arithmetic, random_mutation};
 use loopwright_conformance::oracle::Oracle;
@@ -206,7 +206,10 @@ fn lower(seed: u64, oracle: &Oracle, subject: &Subject, plan: &Plan, accepted: &
     }
     let in_order = reassociated(plan.graph(), plan.schedule()).is_empty();
     let arithmetic = match subject.case.arithmetic {
-        Arithmetic::Strict if !in_order => Arithmetic::Rounded { strict: true },
+        Arithmetic::Strict if !in_order => Arithmetic::Rounded {
+            strict: true,
+            math: Precision::Accurate,
+        },
         arithmetic => arithmetic,
     };
     let case = subject.case_with(plan.schedule().clone(), arithmetic);

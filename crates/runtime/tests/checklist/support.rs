@@ -72,6 +72,7 @@ impl Place {
             compile: CompileOptions {
                 strict: true,
                 cache: Some(cache()),
+                ..CompileOptions::default()
             },
             ..RuntimeOptions::default()
         }

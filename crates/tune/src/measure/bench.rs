@@ -164,7 +164,7 @@ impl Bench {
         };
         let options = CompileOptions {
             strict: self.work.strict,
-            cache: None,
+            ..CompileOptions::default()
         };
         // A compiler of its own: one for all would keep the code of every candidate.
         let mut compiler = Compiler::new(self.backend.clone(), options);

@@ -12,13 +12,13 @@ const ROUNDS: i64 = 8;
 const STATEMENTS: i64 = 320;
 
 /// A module that gives the same values, but for roundings.
-pub(crate) fn prepared(module: &Module, level: Level) -> Module {
+pub(crate) fn prepared(module: &Module, level: Level, precision: Precision) -> Module {
     // With AVX-512 there are instructions for what the expansion of this one does step by step.
     let kept: &[Op] = match level {
         Level::Avx512 => &[Op::Exp],
         _ => &[],
     };
-    let mut module = expanded_but(module, Precision::Accurate, kept).into_owned();
+    let mut module = expanded_but(module, precision, kept).into_owned();
     let mut short = false;
     for function in &mut module.functions {
         if level != Level::Sse {

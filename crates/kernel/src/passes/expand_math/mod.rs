@@ -12,7 +12,7 @@
 //! oracle.
 //!
 //! The arithmetic is that of `f32`, with a part in `f64` where that is shorter than two `f32`. Narrower floats are
-//! converted, as they are for every other op; functions of `f64` stay with the library. What few operands need is behind a
+//! converted, as they are for every other op; functions of `f64` are in `double`, where there are some, and else stay with the library. What few operands need is behind a
 //! branch, which a vector takes if one of its lanes does. Constants are defined before everything else, outside of all
 //! loops. [`expanded_with`] takes shorter versions on request.
 //!
@@ -41,6 +41,7 @@
 //! ```
 
 mod cbrt;
+mod double;
 mod erf;
 mod exp;
 mod fast;
@@ -83,7 +84,7 @@ pub enum Precision {
 /// The largest distance of an expansion's result from the correctly rounded one, in units in the last place of
 /// `f32`; `None` for an op that is not expanded.
 ///
-/// `crates/cc/examples/math.rs` measures it at every `f32` there is.
+/// The example `math` of the crate `loopwright-x86` measures it at every `f32` there is.
 pub fn ulps(op: Op) -> Option<u32> {
     ulps_with(op, Precision::Accurate)
 }
@@ -91,6 +92,16 @@ pub fn ulps(op: Op) -> Option<u32> {
 /// The same with a precision; for [`Precision::Fast`] with the exceptions that stand there.
 pub fn ulps_with(op: Op, precision: Precision) -> Option<u32> {
     expansion(op, precision).map(|(ulps, _)| ulps)
+}
+
+/// The same of `f64`, in its own units, which every precision keeps; `None` for an op that stays with the library.
+pub fn ulps_f64(op: Op) -> Option<u32> {
+    double::expansion(op).map(|(ulps, _)| ulps)
+}
+
+/// Whether [`Precision::Fast`] has a version of its own of an op.
+pub fn is_shorter(op: Op) -> bool {
+    fast(op).is_some()
 }
 
 /// How an op is written, and how far off it may be.
@@ -152,7 +163,8 @@ fn accurate(op: Op) -> Option<(u32, Expansion)> {
 /// The expansion of an instruction whose result has this dtype.
 fn expansion_of(inst: &Inst, dtype: Option<DType>, precision: Precision) -> Option<Expansion> {
     match (inst, dtype) {
-        (Inst::Map(op, _), Some(dtype)) if dtype.is_float() && dtype != DType::F64 => {
+        (Inst::Map(op, _), Some(DType::F64)) => double::expansion(*op).map(|(_, write)| write),
+        (Inst::Map(op, _), Some(dtype)) if dtype.is_float() => {
             expansion(*op, precision).map(|(_, write)| write)
         }
         _ => None,
@@ -169,7 +181,7 @@ pub fn expanded_with(module: &Module, precision: Precision) -> Cow<'_, Module> {
     expanded_but(module, precision, &[])
 }
 
-/// The same, but for ops that the backend has a better way for.
+/// The same, but for ops on `f32` that the backend has a better way for. On narrower floats they are ops on `f32`, too.
 pub fn expanded_but<'m>(module: &'m Module, precision: Precision, kept: &[Op]) -> Cow<'m, Module> {
     let expands = |function: &Function| expands(function, &function.body);
     if !module.functions.iter().any(expands) {
@@ -238,18 +250,26 @@ impl Pass<'_> {
                 out.push(stmt);
                 continue;
             };
-            if matches!(inst, Inst::Map(op, _) if self.kept.contains(op)) {
-                out.push(stmt);
-                continue;
-            }
             let ty = self.function.ty(*value);
             let (dtype, lanes) = (ty.dtype(), ty.lanes());
             match (expansion_of(inst, dtype, self.precision), inst, dtype) {
-                (Some(write), Inst::Map(_, operands), Some(dtype)) => {
+                (Some(_), Inst::Map(op, _), Some(DType::F32)) if self.kept.contains(op) => {
+                    out.push(stmt);
+                }
+                (Some(write), Inst::Map(op, operands), Some(dtype)) => {
+                    let kept = dtype != DType::F64 && self.kept.contains(op);
                     let mut writer =
                         Writer::new(self.function, &mut self.constants, &mut out, lanes);
-                    let mut operand = |at: usize| writer.cast(DType::F32, operands[at]);
+                    let inner = match dtype {
+                        DType::F64 => DType::F64,
+                        _ => DType::F32,
+                    };
+                    let mut operand = |at: usize| writer.cast(inner, operands[at]);
                     let result = match write {
+                        _ if kept => {
+                            let all: Vec<Value> = (0..operands.len()).map(operand).collect();
+                            writer.map(*op, &all)
+                        }
                         One(write) => {
                             let x = operand(0);
                             write(&mut writer, x)

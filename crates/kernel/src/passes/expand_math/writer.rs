@@ -5,6 +5,9 @@ use loopwright_ops::{DType, Op, Output, ReduceOp, Scalar};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+/// The bit of a double that is its sign.
+const SIGN: u64 = 1 << 63;
+
 /// The constants of all expansions of a function, each once for each number of lanes. They are defined before
 /// everything else, so that no loop computes them again.
 #[derive(Default)]
@@ -100,7 +103,20 @@ impl<'a> Writer<'a> {
         self.constant_in(scalar, self.lanes)
     }
 
-    fn map(&mut self, op: Op, operands: &[Value]) -> Value {
+    /// Bits of a double.
+    pub(super) fn word(&mut self, bits: u64) -> Value {
+        self.constant_in(Scalar::from_bits(DType::U64, bits), self.lanes)
+    }
+
+    /// Bits of the dtype of others: these of an `f32`, or those of an `f64`.
+    fn word_like(&mut self, like: Value, single: i32, double: u64) -> Value {
+        match self.dtype(like) {
+            DType::U64 => self.word(double),
+            _ => self.int(single),
+        }
+    }
+
+    pub(super) fn map(&mut self, op: Op, operands: &[Value]) -> Value {
         let last = operands[operands.len() - 1];
         let dtype = match op.info().output {
             Output::Same => self.dtype(last),
@@ -140,6 +156,18 @@ impl<'a> Writer<'a> {
 
     pub(super) fn or(&mut self, a: Value, b: Value) -> Value {
         self.map(Op::Or, &[a, b])
+    }
+
+    /// Bits of a double, moved up by so many places.
+    pub(super) fn up(&mut self, a: Value, places: u64) -> Value {
+        let places = self.word(places);
+        self.map(Op::Shl, &[a, places])
+    }
+
+    /// Bits of a double, moved down by so many places.
+    pub(super) fn down(&mut self, a: Value, places: u64) -> Value {
+        let places = self.word(places);
+        self.map(Op::Shr, &[a, places])
     }
 
     pub(super) fn xor(&mut self, a: Value, b: Value) -> Value {
@@ -182,31 +210,35 @@ impl<'a> Writer<'a> {
         self.sub(from, a)
     }
 
-    /// `|x|` of an `f32`. The ops `abs` and `copysign` would be the same, but what emitters have for them in lanes
+    /// `|x|`. The ops `abs` and `copysign` would be the same, but what emitters have for them in lanes
     /// is not always one instruction.
     pub(super) fn magnitude(&mut self, x: Value) -> Value {
         let bits = self.bits(x);
-        let mask = self.int(i32::MAX);
+        let mask = self.word_like(bits, i32::MAX, !SIGN);
         let bits = self.and(bits, mask);
         self.float_of(bits)
     }
 
-    /// The bit that is the sign of an `f32`, alone.
+    /// The bit that is the sign of a float, alone.
     pub(super) fn sign(&mut self, x: Value) -> Value {
         let bits = self.bits(x);
-        let mask = self.int(i32::MIN);
+        let mask = self.word_like(bits, i32::MIN, SIGN);
         self.and(bits, mask)
     }
 
-    /// The result of a function that is `x` to all digits where `|x|` is below 2^-25; there half of `x` need not be
-    /// exact, and sums have made 0 of -0.
+    /// The result of a function that is `x` to all digits where `|x|` is below 2^-25, of `f64` below 2^-55; there half of `x`
+    /// need not be exact, and sums have made 0 of -0.
     pub(super) fn itself_if_tiny(&mut self, x: Value, result: Value) -> Value {
         let magnitude = self.magnitude(x);
-        let tiny = self.less(magnitude, 1.0 / 33_554_432.0);
+        let end = match self.dtype(x) {
+            DType::F64 => 1.0 / 36_028_797_018_963_968.0,
+            _ => 1.0 / 33_554_432.0,
+        };
+        let tiny = self.less(magnitude, end);
         self.select(tiny, x, result)
     }
 
-    /// `value`, an `f32` that is not negative, with the sign of `x`.
+    /// `value`, a float that is not negative, with the sign of `x`.
     pub(super) fn signed_like(&mut self, value: Value, x: Value) -> Value {
         let sign = self.sign(x);
         let bits = self.bits(value);
@@ -332,21 +364,29 @@ impl<'a> Writer<'a> {
     }
 
     /// `x + x^3 * p(x^2)`, the beginning of an odd function whose slope at 0 is 1, with this polynomial `p`.
-    pub(super) fn odd(&mut self, x: Value, coefficients: &[f32]) -> Value {
+    pub(super) fn odd<C: Copy + Into<f64>>(&mut self, x: Value, coefficients: &[C]) -> Value {
         let square = self.mul(x, x);
         let rest = self.polynomial(square, coefficients);
         let cube = self.mul(square, x);
         self.mul_add(rest, cube, x)
     }
 
-    /// The bits of an `f32` as `i32`.
+    /// The bits of an `f32` as `i32`, those of an `f64` as `u64`, which machines can shift without regard to a sign.
     pub(super) fn bits(&mut self, value: Value) -> Value {
-        self.push(DType::I32, Inst::Bitcast(DType::I32, value))
+        let word = match self.dtype(value) {
+            DType::F64 => DType::U64,
+            _ => DType::I32,
+        };
+        self.push(word, Inst::Bitcast(word, value))
     }
 
-    /// The `f32` with these bits.
+    /// The float with these bits.
     pub(super) fn float_of(&mut self, value: Value) -> Value {
-        self.push(DType::F32, Inst::Bitcast(DType::F32, value))
+        let float = match self.dtype(value) {
+            DType::U64 => DType::F64,
+            _ => DType::F32,
+        };
+        self.push(float, Inst::Bitcast(float, value))
     }
 
     /// Conversion to another dtype; the value itself if it has that one.
