@@ -311,7 +311,8 @@ macro_rules! conformance_tests {
         $crate::conformance_tests! { @rows schedules Schedules:
             serial_loop split_with_tail nested_splits reordered_loops interleaved_splits vectorize
             vectorize_with_tail vectorize_along_a_stride vectorized_reduction unroll
-            unrolled_outer_loop parallel parallel_blocks reduction_outside
+            unrolled_outer_loop parallel parallel_blocks parallel_pair parallel_tiles
+            parallel_rows_behind_a_panel reduction_outside
             reduction_in_the_middle split_reduction register_tile inline step_in_scratch
             shared_loops shared_blocks fused_elements scan_in_blocks
             state_read_before_it_is_written split_with_tail_then_swap tails_three_levels_deep
