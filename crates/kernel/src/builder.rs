@@ -219,7 +219,7 @@ impl Builder {
                 dtypes.last().copied().unwrap_or(DType::I64)
             }
         };
-        let inst = Inst::Map(op, operands.iter().copied().collect());
+        let inst = Inst::Map(op, smallvec::SmallVec::from_slice(operands));
         let operand = |at: usize| operands.get(at).copied();
         let pure = Pure::Map(op, [operand(0), operand(1), operand(2)]);
         self.define_pure(pure, Type::of(dtype, lanes), inst)

@@ -1,6 +1,6 @@
 //! The normal form of value numbers.
 
-use crate::ir::{Block, Function, Module, Stmt, Value, ValueInfo};
+use crate::ir::{Block, Function, Module, Stmt, Type, Value, ValueInfo};
 
 impl Module {
     /// Brings every function into the normal form of [`Function::compact`].
@@ -18,12 +18,12 @@ impl Function {
     /// this form and the compacted `m` for all others. [`crate::Builder`] and the parser produce it;
     /// passes end by restoring it.
     pub fn compact(&mut self) {
+        let old = std::mem::take(&mut self.values);
         let mut order = Order {
-            old: std::mem::take(&mut self.values),
-            new: Vec::new(),
-            values: Vec::new(),
+            new: vec![None; old.len()],
+            values: Vec::with_capacity(old.len()),
+            old,
         };
-        order.new.resize(order.old.len(), None);
         for param in &mut self.params {
             param.value = order.place(param.value);
         }
@@ -33,6 +33,7 @@ impl Function {
 }
 
 struct Order {
+    /// Types and names; those of values that have a new number are gone from here.
     old: Vec<ValueInfo>,
     /// The new number of each old value that has one.
     new: Vec<Option<Value>>,
@@ -48,7 +49,11 @@ impl Order {
             Some(Some(placed)) => *placed,
             Some(None) => {
                 let placed = Value(self.values.len() as u32);
-                self.values.push(self.old[index].clone());
+                let info = &mut self.old[index];
+                self.values.push(ValueInfo {
+                    ty: std::mem::replace(&mut info.ty, Type::INDEX),
+                    name: std::mem::take(&mut info.name),
+                });
                 self.new[index] = Some(placed);
                 placed
             }

@@ -10,6 +10,7 @@ use super::alias::{Memory, Reach, Write, is_pure, read_through};
 use crate::ir::{Block, Function, Inst, Stmt, Type, Value};
 use loopwright_ops::{DType, Op};
 use rustc_hash::{FxHashMap, FxHasher};
+use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 
 /// Runs the pass.
@@ -210,11 +211,13 @@ impl Cse<'_> {
     /// The instruction with the operands of a commutative op in order. Not of floats: which of two
     /// NaNs comes out is not part of an op's meaning, but it should not depend on a pass either.
     fn normal(&self, inst: &Inst) -> Inst {
-        let mut inst = inst.clone();
-        if let Inst::Map(op, operands) = &mut inst
-            && op.info().commutative
-            && let [left, right] = operands[..]
+        let Inst::Map(op, operands) = inst else {
+            return inst.clone();
+        };
+        let mut operands = SmallVec::from_slice(operands);
+        if let [left, right] = operands[..]
             && left > right
+            && op.info().commutative
             && self
                 .function
                 .ty(left)
@@ -223,7 +226,7 @@ impl Cse<'_> {
         {
             operands.swap(0, 1);
         }
-        inst
+        Inst::Map(*op, operands)
     }
 }
 

@@ -7,6 +7,8 @@
 
 use super::alias::{Memory, Reach};
 use crate::ir::{Block, Function, Inst, Stmt, Value};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// Runs the pass.
 pub fn run(function: &mut Function) {
@@ -14,6 +16,8 @@ pub fn run(function: &mut Function) {
     let mut liveness = Liveness {
         memory: &memory,
         nodes: vec![Node::default()],
+        operands: Vec::new(),
+        jumps: FxHashMap::default(),
         definition: vec![None; function.values.len()],
         alloc: vec![None; memory.class_count()],
         stores: vec![Vec::new(); memory.class_count()],
@@ -23,25 +27,27 @@ pub fn run(function: &mut Function) {
     liveness.scan(&function.body, 0, 0);
     liveness.spread();
     let live: Vec<bool> = liveness.nodes.iter().map(|node| node.live).collect();
-    let body = std::mem::take(&mut function.body);
     let mut next = 1;
-    function.body = sweep(body, &live, &mut next);
+    sweep(&mut function.body, &live, &mut next);
 }
 
 /// A statement.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Node {
     live: bool,
     /// The loop or branch it stands in; 0 is the function.
     parent: usize,
-    operands: Vec<Value>,
-    /// Of a loop: its breaks and continues.
-    jumps: Vec<usize>,
+    /// Its place in [`Liveness::operands`].
+    operands: Range<usize>,
 }
 
 struct Liveness<'m> {
     memory: &'m Memory,
     nodes: Vec<Node>,
+    /// What the statements use, one after the other.
+    operands: Vec<Value>,
+    /// The breaks and continues of loops.
+    jumps: FxHashMap<usize, Vec<usize>>,
     /// The statement that defines each value.
     definition: Vec<Option<usize>>,
     /// The alloc that makes each class.
@@ -55,12 +61,12 @@ impl Liveness<'_> {
     fn scan(&mut self, block: &Block, parent: usize, innermost: usize) {
         for stmt in block {
             let number = self.nodes.len();
-            let mut operands = Vec::new();
-            stmt.operands(&mut |operand| operands.push(*operand));
+            let first = self.operands.len();
+            stmt.operands(&mut |operand| self.operands.push(*operand));
             self.nodes.push(Node {
+                live: false,
                 parent,
-                operands,
-                ..Node::default()
+                operands: first..self.operands.len(),
             });
             if let Some(value) = stmt.defined() {
                 self.definition[value.0 as usize] = Some(number);
@@ -97,7 +103,7 @@ impl Liveness<'_> {
                 }
                 Stmt::If { .. } => false,
                 Stmt::Break | Stmt::Continue => {
-                    self.nodes[innermost].jumps.push(number);
+                    self.jumps.entry(innermost).or_default().push(number);
                     false
                 }
                 Stmt::Call(..)
@@ -124,15 +130,17 @@ impl Liveness<'_> {
 
     fn spread(&mut self) {
         while let Some(number) = self.work.pop() {
-            let node = &mut self.nodes[number];
-            let (parent, operands) = (node.parent, std::mem::take(&mut node.operands));
-            for jump in std::mem::take(&mut node.jumps) {
+            let Node {
+                parent, operands, ..
+            } = self.nodes[number].clone();
+            for jump in self.jumps.remove(&number).unwrap_or_default() {
                 self.mark(jump);
             }
             if parent != 0 {
                 self.mark(parent);
             }
-            for operand in operands {
+            for at in operands {
+                let operand = self.operands[at];
                 if let Some(definition) = self.definition[operand.0 as usize] {
                     self.mark(definition);
                 }
@@ -146,17 +154,13 @@ impl Liveness<'_> {
     }
 }
 
-fn sweep(block: Block, live: &[bool], next: &mut usize) -> Block {
-    let mut out = Block::with_capacity(block.len());
-    for mut stmt in block {
+fn sweep(block: &mut Block, live: &[bool], next: &mut usize) {
+    block.retain_mut(|stmt| {
         let keep = live[*next];
         *next += 1;
         for inner in stmt.blocks_mut().into_iter().flatten() {
-            *inner = sweep(std::mem::take(inner), live, next);
+            sweep(inner, live, next);
         }
-        if keep {
-            out.push(stmt);
-        }
-    }
-    out
+        keep
+    });
 }

@@ -130,6 +130,14 @@ impl Pipeline {
         }
     }
 
+    /// These passes, each one of [`NAMES`]; `None` if one is not.
+    pub fn of(names: &[&'static str]) -> Option<Pipeline> {
+        let known = names.iter().all(|name| NAMES.contains(name));
+        known.then(|| Pipeline {
+            names: names.to_vec(),
+        })
+    }
+
     /// No passes.
     pub fn empty() -> Pipeline {
         Pipeline { names: Vec::new() }

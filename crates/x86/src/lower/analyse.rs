@@ -35,8 +35,8 @@ pub(crate) struct Analysis {
     pub(crate) alias: Vec<bool>,
     /// Values that are computed right into the variable that they are stored to: the array.
     pub(crate) into: Vec<Option<Value>>,
-    /// The instruction of each value, as an address in the function's body: ops that are computed with others.
-    pub(crate) maps: FxHashMap<Value, (Op, SmallVec<[Value; 3]>)>,
+    /// The op of each value that is one, with its operands: ops that are computed with others.
+    pub(crate) maps: Vec<Option<(Op, SmallVec<[Value; 3]>)>>,
     /// The tiles, where they are in registers.
     pub(crate) matrix: Option<Matrix>,
     /// What goes past the caches, and what is fetched early.
@@ -86,7 +86,7 @@ pub(crate) fn analyse(module: &Module, function: &Function, contract: bool) -> A
             broadcast: vec![false; count],
             alias: vec![false; count],
             into: vec![None; count],
-            maps: FxHashMap::default(),
+            maps: vec![None; count],
             matrix: None,
             streams: Streams::default(),
         },
@@ -108,12 +108,12 @@ pub(crate) fn analyse(module: &Module, function: &Function, contract: bool) -> A
     walk.mark();
     walk.contractions(&function.body);
     walk.broadcasts(&function.body);
-    walk.variables(&function.body);
+    walk.variables(&function.body, &mut Places::new(count));
     walk.found.streams = streams(module, function, &walk.found);
     walk.found
 }
 
-impl Walk<'_> {
+impl<'f> Walk<'f> {
     fn atom(&mut self, value: Value) {
         match self.function.ty(value) {
             Type::Scalar(DType::I64) | Type::Pointer(..) => {
@@ -143,8 +143,9 @@ impl Walk<'_> {
     }
 
     /// A read or write of `ty` at an element of what may be a variable.
-    fn accessed(&mut self, ptr: Value, index: Value, ty: &Type) {
-        let zero = self.form(index).known() == Some(0);
+    fn accessed(&mut self, ptr: Value, index: Value, ty: &'f Type) {
+        let form = self.found.forms[index.0 as usize].as_ref();
+        let zero = form.is_some_and(|form| form.known() == Some(0));
         let parallel = self.parallel;
         let whole = self.function.ty(ptr).pointee() == Some(ty);
         if let Some(array) = self.arrays.get_mut(&ptr)
@@ -159,8 +160,7 @@ impl Walk<'_> {
         match stmt {
             Stmt::Let(value, inst) => self.definition(*value, inst),
             Stmt::Store { ptr, index, value } => {
-                let ty = self.function.ty(*value).clone();
-                self.accessed(*ptr, *index, &ty);
+                self.accessed(*ptr, *index, self.function.ty(*value));
                 self.escapes(*value);
                 self.roots.push(*value);
                 self.access_roots(*ptr, *index);
@@ -239,7 +239,7 @@ impl Walk<'_> {
                 }
             }
             Inst::Map(op, of) => {
-                self.found.maps.insert(value, (*op, of.clone()));
+                self.found.maps[at] = Some((*op, SmallVec::from_slice(of)));
                 if is_index {
                     let form = match (op, of.as_slice()) {
                         (Op::Add, &[a, b]) => self.form(a).plus(&self.form(b)).short(),
@@ -271,8 +271,7 @@ impl Walk<'_> {
                 self.atom(value);
             }
             Inst::Load { ptr, index } => {
-                let ty = self.function.ty(value).clone();
-                self.accessed(*ptr, *index, &ty);
+                self.accessed(*ptr, *index, self.function.ty(value));
                 let address = self.address(*ptr, *index);
                 let factors = address.terms.iter().flat_map(|term| term.factors.iter());
                 // Reading has no effect but its value: if that is not needed, neither is the address.
@@ -414,142 +413,190 @@ impl Walk<'_> {
     }
 
     /// Finds which reads of variables need no copy, and which values are computed right into a variable.
-    fn variables(&mut self, block: &Block) {
+    fn variables(&mut self, block: &Block, places: &mut Places) {
         for stmt in block {
             for inner in stmt.blocks().into_iter().flatten() {
-                self.variables(inner);
+                self.variables(inner, places);
             }
         }
-        // For every variable touched in this block: when it is read and written, and by what.
-        let mut last_use: FxHashMap<Value, usize> = FxHashMap::default();
-        let mut defined: FxHashMap<Value, usize> = FxHashMap::default();
-        let mut reads: Vec<(Value, Value, usize)> = Vec::new();
-        let mut writes: FxHashMap<Value, Vec<(usize, Option<Value>)>> = FxHashMap::default();
-        let mut touched: FxHashMap<Value, Vec<usize>> = FxHashMap::default();
+        places.block += 1;
+        // Every read and write of a variable.
+        let mut touches: Vec<Touch> = Vec::new();
         for (at, stmt) in block.iter().enumerate() {
-            stmt.operands(&mut |operand| {
-                last_use.insert(*operand, at);
-            });
+            let at = at as u32;
+            stmt.operands(&mut |operand| places.uses(*operand, at));
             match stmt {
                 Stmt::Let(value, inst) => {
-                    defined.insert(*value, at);
+                    places.defines(*value, at);
                     if let Inst::Load { ptr, .. } = inst
                         && self.found.variable[ptr.0 as usize]
                     {
-                        reads.push((*value, *ptr, at));
-                        touched.entry(*ptr).or_default().push(at);
+                        touches.push(Touch::new(*ptr, at, How::Read(*value)));
                     }
                     // What a product uses is used where the sum is.
                     if let Inst::Map(_, operands) = inst {
                         for operand in operands {
                             if self.found.contracted[operand.0 as usize]
-                                && let Some((_, factors)) = self.found.maps.get(operand)
+                                && let Some((_, factors)) = &self.found.maps[operand.0 as usize]
                             {
                                 for factor in factors {
-                                    last_use.insert(*factor, at);
+                                    places.uses(*factor, at);
                                 }
                             }
                         }
                     }
                 }
                 Stmt::Store { ptr, value, .. } if self.found.variable[ptr.0 as usize] => {
-                    writes.entry(*ptr).or_default().push((at, Some(*value)));
-                    touched.entry(*ptr).or_default().push(at);
+                    touches.push(Touch::new(*ptr, at, How::Written(*value)));
                 }
                 _ => {
-                    let mut inner = Inner::default();
                     for block in stmt.blocks().into_iter().flatten() {
-                        inner.block(block);
-                    }
-                    for value in inner.used {
-                        last_use.insert(value, at);
-                    }
-                    for array in inner.written {
-                        if self.found.variable[array.0 as usize] {
-                            writes.entry(array).or_default().push((at, None));
-                            touched.entry(array).or_default().push(at);
-                        }
-                    }
-                    for array in inner.read {
-                        if self.found.variable[array.0 as usize] {
-                            touched.entry(array).or_default().push(at);
-                        }
+                        self.inner_touches(block, at, places, &mut touches);
                     }
                 }
             }
         }
-        // Values computed right into the variable: nothing touches it in between.
-        let mut early: FxHashMap<(Value, usize), usize> = FxHashMap::default();
-        for (array, writes) in &writes {
-            for (at, value) in writes {
-                let Some(value) = value else { continue };
-                let Some(&made) = defined.get(value) else {
+        // Those of one variable together, in order.
+        touches.sort_by_key(|touch| touch.array);
+        for touches in touches.chunk_by_mut(|one, next| one.array == next.array) {
+            self.touched(touches, places);
+        }
+    }
+
+    /// What the blocks of a statement use, and which variables they touch.
+    fn inner_touches(&self, block: &Block, at: u32, places: &mut Places, touches: &mut Vec<Touch>) {
+        for stmt in block {
+            stmt.operands(&mut |operand| places.uses(*operand, at));
+            let (array, how) = match stmt {
+                Stmt::Store { ptr, .. } => (*ptr, How::WrittenInside),
+                Stmt::Let(_, Inst::Load { ptr, .. }) => (*ptr, How::ReadInside),
+                _ => {
+                    for inner in stmt.blocks().into_iter().flatten() {
+                        self.inner_touches(inner, at, places, touches);
+                    }
                     continue;
-                };
-                let between = touched[array]
-                    .iter()
-                    .any(|touch| *touch > made && *touch < *at);
-                let direct =
-                    self.found.uses[value.0 as usize] == 1
-                        && !between
-                        && !self.found.contracted[value.0 as usize]
-                        && self.found.maps.get(value).is_some_and(|(op, _)| {
-                            computed_in_place(*op, self.function.ty(*value))
-                        });
-                if direct {
-                    self.found.into[value.0 as usize] = Some(*array);
-                    early.insert((*array, *at), made);
                 }
+            };
+            if self.found.variable[array.0 as usize] {
+                touches.push(Touch::new(array, at, how));
             }
         }
-        for (value, array, at) in reads {
-            let last = last_use.get(&value).copied().unwrap_or(at);
-            let next = writes.get(&array).and_then(|writes| {
-                let mut times = writes.iter().map(|(write, _)| {
-                    (
-                        *write,
-                        early.get(&(array, *write)).copied().unwrap_or(*write),
-                    )
-                });
-                times
-                    .find(|(write, _)| *write > at)
-                    .map(|(write, early)| early.min(write))
-            });
+    }
+
+    /// Decides for the reads and writes of one variable in a block.
+    fn touched(&mut self, touches: &mut [Touch], places: &Places) {
+        // Values computed right into the variable: nothing touches it in between.
+        for number in 0..touches.len() {
+            let Touch { array, at, how, .. } = touches[number];
+            let How::Written(value) = how else { continue };
+            let Some(made) = places.defined(value) else {
+                continue;
+            };
+            let between = touches.iter().any(|touch| touch.at > made && touch.at < at);
+            let direct = self.found.uses[value.0 as usize] == 1
+                && !between
+                && !self.found.contracted[value.0 as usize]
+                && self.found.maps[value.0 as usize]
+                    .as_ref()
+                    .is_some_and(|(op, _)| computed_in_place(*op, self.function.ty(value)));
+            if direct {
+                self.found.into[value.0 as usize] = Some(array);
+                touches[number].begins = made;
+            }
+        }
+        for touch in touches.iter() {
+            let How::Read(value) = touch.how else {
+                continue;
+            };
+            let last = places.last_use(value).unwrap_or(touch.at);
+            let mut writes = touches.iter().filter(|touch| touch.writes());
+            let next = writes.find(|write| write.at > touch.at);
             // A statement with blocks that both uses the value and writes the variable may do so in any order.
-            let nested = writes.get(&array).is_some_and(|writes| {
-                writes
-                    .iter()
-                    .any(|(write, stored)| *write == last && stored.is_none())
-            });
+            let nested = touches
+                .iter()
+                .any(|touch| touch.at == last && matches!(touch.how, How::WrittenInside));
             // An index is part of other values' sums, which may be used at any time.
             let index = self.found.forms[value.0 as usize].is_some();
             self.found.alias[value.0 as usize] =
-                !index && !nested && next.is_none_or(|next| last <= next);
+                !index && !nested && next.is_none_or(|next| last <= next.begins);
         }
     }
 }
 
-/// Values and arrays that blocks mention.
-#[derive(Default)]
-struct Inner {
-    used: Vec<Value>,
-    read: Vec<Value>,
-    written: Vec<Value>,
+/// A read or write of a variable by a statement of a block.
+#[derive(Clone, Copy)]
+struct Touch {
+    array: Value,
+    /// The statement.
+    at: u32,
+    how: How,
+    /// The statement that writes it first: an earlier one, where a value is computed right into the variable.
+    begins: u32,
 }
 
-impl Inner {
-    fn block(&mut self, block: &Block) {
-        for stmt in block {
-            stmt.operands(&mut |operand| self.used.push(*operand));
-            match stmt {
-                Stmt::Store { ptr, .. } => self.written.push(*ptr),
-                Stmt::Let(_, Inst::Load { ptr, .. }) => self.read.push(*ptr),
-                _ => {}
-            }
-            for inner in stmt.blocks().into_iter().flatten() {
-                self.block(inner);
-            }
+#[derive(Clone, Copy)]
+enum How {
+    /// This value is what was read.
+    Read(Value),
+    /// This value is written.
+    Written(Value),
+    /// A block of the statement reads it.
+    ReadInside,
+    /// A block of the statement writes it.
+    WrittenInside,
+}
+
+impl Touch {
+    fn new(array: Value, at: u32, how: How) -> Touch {
+        let begins = at;
+        Touch {
+            array,
+            at,
+            how,
+            begins,
         }
+    }
+
+    fn writes(&self) -> bool {
+        matches!(self.how, How::Written(_) | How::WrittenInside)
+    }
+}
+
+/// Where in the block at hand values are defined and used last. One table serves all blocks: an entry counts if it was made
+/// for this one.
+struct Places {
+    /// The block's number.
+    block: u32,
+    /// For each value, the number of a block and the statement there.
+    defined: Vec<(u32, u32)>,
+    last_use: Vec<(u32, u32)>,
+}
+
+impl Places {
+    fn new(values: usize) -> Places {
+        Places {
+            block: 0,
+            defined: vec![(0, 0); values],
+            last_use: vec![(0, 0); values],
+        }
+    }
+
+    fn defines(&mut self, value: Value, at: u32) {
+        self.defined[value.0 as usize] = (self.block, at);
+    }
+
+    fn uses(&mut self, value: Value, at: u32) {
+        self.last_use[value.0 as usize] = (self.block, at);
+    }
+
+    fn defined(&self, value: Value) -> Option<u32> {
+        let (block, at) = self.defined[value.0 as usize];
+        (block == self.block).then_some(at)
+    }
+
+    fn last_use(&self, value: Value) -> Option<u32> {
+        let (block, at) = self.last_use[value.0 as usize];
+        (block == self.block).then_some(at)
     }
 }
 
@@ -601,14 +648,16 @@ pub(crate) fn address(
     ptr: Value,
     index: Value,
 ) -> Linear {
-    let form = |value: Value| {
-        let form = &found.forms[value.0 as usize];
-        form.clone().unwrap_or_else(|| Linear::value(value))
-    };
+    let form = |value: Value| found.forms[value.0 as usize].as_ref();
     let size = function
         .ty(ptr)
         .pointee()
         .and_then(|ty| Layout::of(module, ty))
         .map_or(0, |layout| layout.size as i64);
-    form(ptr).plus(&form(index).times(size))
+    let mut address = form(ptr).cloned().unwrap_or_else(|| Linear::value(ptr));
+    match form(index) {
+        Some(index) => address.add_times(index, size),
+        None => address.add_times(&Linear::value(index), size),
+    }
+    address
 }

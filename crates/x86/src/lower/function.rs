@@ -702,7 +702,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
         if !self.found.contracted[value.0 as usize] {
             return None;
         }
-        match self.found.maps.get(&value) {
+        match &self.found.maps[value.0 as usize] {
             Some((Op::Mul, operands)) => Some((operands[0], operands[1])),
             _ => None,
         }

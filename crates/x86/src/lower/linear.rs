@@ -13,10 +13,20 @@ const TERMS: usize = 12;
 const FACTORS: usize = 3;
 
 /// A number times values, which are sorted.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Term {
     pub(crate) factors: SmallVec<[Value; 2]>,
     pub(crate) times: i64,
+}
+
+impl Clone for Term {
+    fn clone(&self) -> Term {
+        Term {
+            // Copied at once: a vector's own `clone` goes value by value.
+            factors: SmallVec::from_slice(&self.factors),
+            times: self.times,
+        }
+    }
 }
 
 impl Term {
@@ -89,11 +99,20 @@ impl Linear {
     /// The sum.
     pub(crate) fn plus(&self, other: &Linear) -> Linear {
         let mut sum = self.clone();
-        sum.constant = sum.constant.wrapping_add(other.constant);
-        for term in &other.terms {
-            sum.push(term.clone());
-        }
+        sum.add_times(other, 1);
         sum
+    }
+
+    /// Adds so many times another.
+    pub(crate) fn add_times(&mut self, other: &Linear, by: i64) {
+        let constant = other.constant.wrapping_mul(by);
+        self.constant = self.constant.wrapping_add(constant);
+        for term in &other.terms {
+            self.push(Term {
+                times: term.times.wrapping_mul(by),
+                ..term.clone()
+            });
+        }
     }
 
     /// Itself, unless it is too long.
@@ -108,8 +127,8 @@ impl Linear {
             let times = term.times.wrapping_mul(by);
             if times != 0 {
                 product.terms.push(Term {
-                    factors: term.factors.clone(),
                     times,
+                    ..term.clone()
                 });
             }
         }

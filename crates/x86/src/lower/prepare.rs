@@ -2,7 +2,7 @@
 
 use crate::level::Level;
 use loopwright_kernel::passes::expand_math::{Precision, expanded_but};
-use loopwright_kernel::passes::{by_name, divide_invariant};
+use loopwright_kernel::passes::{Pipeline, divide_invariant};
 use loopwright_kernel::{Block, Function, Inst, LoopKind, Module, Stmt, Value};
 use loopwright_ops::Op;
 use rustc_hash::FxHashMap;
@@ -30,12 +30,10 @@ pub(crate) fn prepared(module: &Module, level: Level, precision: Precision) -> M
         true => &["unroll", "simplify", "licm", "cse", "dce"],
         false => &["simplify", "licm", "cse", "dce"],
     };
-    for pass in passes {
-        let Some(pass) = by_name(pass) else {
-            unreachable!("`{pass}` is one of the passes")
-        };
-        pass(&mut module);
-    }
+    let Some(passes) = Pipeline::of(passes) else {
+        unreachable!("`{passes:?}` are all passes")
+    };
+    passes.run(&mut module, &mut |_, _| {});
     module
 }
 

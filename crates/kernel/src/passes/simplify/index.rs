@@ -1,9 +1,13 @@
 //! Index arithmetic: sums, ranges, and the divisions and comparisons they decide.
 
-use super::linear::{FULL, Linear, Range, fits};
-use super::{Outcome, Simplify};
+use super::linear::{FULL, Linear, Range, Term, fits};
+use super::{Outcome, Simplify, Written};
 use crate::ir::{Block, FunctionKind, Inst, Type, Value, WorkItem};
 use loopwright_ops::{DType, Op, Scalar};
+use rustc_hash::FxHasher;
+use smallvec::{SmallVec, smallvec};
+use std::borrow::Cow;
+use std::hash::Hasher;
 
 /// Terms beyond which a sum is taken as a value of its own.
 const MOST_TERMS: usize = 6;
@@ -17,10 +21,10 @@ impl Simplify<'_> {
     }
 
     /// The sum an `i64` is.
-    fn sum(&self, value: Value) -> Linear {
-        match &self.sums[value.0 as usize] {
-            Some(sum) => sum.clone(),
-            None => Linear::term(value, 1),
+    fn sum(&self, value: Value) -> Cow<'_, Linear> {
+        match self.sums[value.0 as usize] {
+            Some(number) => Cow::Borrowed(&self.written[number as usize].sum),
+            None => Cow::Owned(Linear::term(value, 1)),
         }
     }
 
@@ -66,55 +70,69 @@ impl Simplify<'_> {
         (sum.terms.len() <= MOST_TERMS).then_some(sum)
     }
 
-    /// The value that is this sum: one that is visible, or else written out, the last step of it as
-    /// `value` if one is given. Terms are added in order and the constant last, so that sums with a
+    /// The value that is the sum of these terms and a constant: one that is visible, or else written out, the last
+    /// step of it as `value` if one is given. Terms are added in order and the constant last, so that sums with a
     /// common beginning share it.
-    pub(super) fn write(&mut self, sum: &Linear, value: Option<Value>, out: &mut Block) -> Value {
-        if let Some(same) = sum.as_value() {
+    pub(super) fn write(
+        &mut self,
+        terms: &[Term],
+        constant: i64,
+        value: Option<Value>,
+        out: &mut Block,
+    ) -> Value {
+        if let (&[(same, 1)], 0) = (terms, constant) {
             return same;
         }
-        if let Some(&same) = self.written.get(sum) {
-            return same;
+        let hash = fingerprint(terms, constant);
+        let mut at = self.latest.get(&hash).copied();
+        while let Some(number) = at {
+            let written = &self.written[number as usize];
+            if written.sum.constant == constant && written.sum.terms[..] == *terms {
+                return written.value;
+            }
+            at = written.before;
         }
-        let mut rest = sum.clone();
-        let inst = if sum.terms.is_empty() {
-            Inst::Const(Scalar::i64(sum.constant))
-        } else if sum.constant != 0 {
-            rest.constant = 0;
-            let constant = self.write(&Linear::constant(sum.constant), None, out);
-            map(Op::Add, self.write(&rest, None, out), constant)
+        let inst = if constant != 0 && !terms.is_empty() {
+            let constant = self.write(&[], constant, None, out);
+            map(Op::Add, self.write(terms, 0, None, out), constant)
         } else {
-            match (rest.terms.pop(), &rest.terms[..]) {
-                (None, _) => unreachable!("a sum without terms is a constant"),
-                (Some((last, -1)), []) => Inst::Map(Op::Neg, [last].into_iter().collect()),
-                (Some((last, factor)), []) => {
-                    let factor = self.write(&Linear::constant(factor), None, out);
+            match *terms {
+                [] => Inst::Const(Scalar::i64(constant)),
+                [(last, -1)] => Inst::Map(Op::Neg, smallvec![last]),
+                [(last, factor)] => {
+                    let factor = self.write(&[], factor, None, out);
                     map(Op::Mul, last, factor)
                 }
-                (Some((last, -1)), _) => map(Op::Sub, self.write(&rest, None, out), last),
-                (Some((last, factor)), &[(first, -1)]) => {
-                    let last = self.write(&Linear::term(last, factor), None, out);
+                [ref rest @ .., (last, -1)] => map(Op::Sub, self.write(rest, 0, None, out), last),
+                [(first, -1), last] => {
+                    let last = self.write(&[last], 0, None, out);
                     map(Op::Sub, last, first)
                 }
-                (Some((last, factor)), _) => {
-                    let rest = self.write(&rest, None, out);
-                    map(
-                        Op::Add,
-                        rest,
-                        self.write(&Linear::term(last, factor), None, out),
-                    )
+                [ref rest @ .., last] => {
+                    let rest = self.write(rest, 0, None, out);
+                    map(Op::Add, rest, self.write(&[last], 0, None, out))
                 }
             }
         };
         let value = value.unwrap_or_else(|| self.fresh(Type::INDEX));
         self.emit(value, inst, out);
+        let sum = Linear {
+            terms: SmallVec::from_slice(terms),
+            constant,
+        };
         // The range of the whole is at least as good as what its last step says.
-        if let Some(range) = fits(self.bounds(sum)) {
+        if let Some(range) = fits(self.bounds(&sum)) {
             self.ranges[value.0 as usize] = range;
         }
-        self.sums[value.0 as usize] = Some(sum.clone());
-        self.written.insert(sum.clone(), value);
-        self.log.push(value);
+        let number = self.written.len() as u32;
+        self.sums[value.0 as usize] = Some(number);
+        let before = self.latest.insert(hash, number);
+        self.written.push(Written {
+            sum,
+            value,
+            hash,
+            before,
+        });
         value
     }
 
@@ -253,5 +271,16 @@ impl Simplify<'_> {
 }
 
 fn map(op: Op, left: Value, right: Value) -> Inst {
-    Inst::Map(op, [left, right].into_iter().collect())
+    Inst::Map(op, smallvec![left, right])
+}
+
+/// A hash of a sum.
+fn fingerprint(terms: &[Term], constant: i64) -> u64 {
+    let mut hasher = FxHasher::default();
+    for (value, factor) in terms {
+        hasher.write_u32(value.0);
+        hasher.write_i64(*factor);
+    }
+    hasher.write_i64(constant);
+    hasher.finish()
 }

@@ -5,14 +5,17 @@
 //! in 64 bits may it be divided or compared term by term.
 
 use crate::ir::Value;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
+
+/// A value and its factor.
+pub(super) type Term = (Value, i64);
 
 /// A sum of values times constants.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Linear {
     /// Values with their factors, none of them 0, in the order in which the values are defined:
     /// what is defined further out comes first and can leave the loop with its part of the sum.
-    pub terms: SmallVec<[(Value, i64); 3]>,
+    pub terms: SmallVec<[Term; 3]>,
     /// The constant.
     pub constant: i64,
 }
@@ -33,16 +36,11 @@ impl Linear {
 
     pub fn term(value: Value, factor: i64) -> Linear {
         Linear {
-            terms: SmallVec::from_iter((factor != 0).then_some((value, factor))),
+            terms: match factor {
+                0 => SmallVec::new(),
+                _ => smallvec![(value, factor)],
+            },
             constant: 0,
-        }
-    }
-
-    /// The value itself, if the sum is nothing else.
-    pub fn as_value(&self) -> Option<Value> {
-        match (&self.terms[..], self.constant) {
-            ([(value, 1)], 0) => Some(*value),
-            _ => None,
         }
     }
 
@@ -84,8 +82,10 @@ impl Linear {
 
     /// The sum times a constant.
     pub fn scaled(&self, factor: i64) -> Linear {
-        let mut scaled = self.clone();
-        scaled.constant = scaled.constant.wrapping_mul(factor);
+        let mut scaled = Linear {
+            terms: SmallVec::from_slice(&self.terms),
+            constant: self.constant.wrapping_mul(factor),
+        };
         scaled.terms.retain(|(_, term)| {
             *term = term.wrapping_mul(factor);
             *term != 0

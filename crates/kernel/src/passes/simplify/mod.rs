@@ -12,7 +12,7 @@ mod index;
 mod linear;
 mod rules;
 
-use super::alias::{is_pure, jumps};
+use super::alias::jumps;
 use crate::ir::{Block, Function, Inst, Stmt, Type, Value};
 use linear::{FULL, Linear, Range};
 use loopwright_ops::Scalar;
@@ -30,8 +30,8 @@ pub fn run(function: &mut Function) {
         sums: vec![None; count],
         order: vec![0; count],
         clock: 0,
-        written: FxHashMap::default(),
-        log: Vec::new(),
+        written: Vec::new(),
+        latest: FxHashMap::default(),
         function,
     };
     for at in 0..simplify.function.params.len() {
@@ -52,25 +52,34 @@ enum Outcome {
     Sum(Linear),
 }
 
+/// A sum that is written out.
+struct Written {
+    sum: Linear,
+    value: Value,
+    hash: u64,
+    /// The one with the same hash before.
+    before: Option<u32>,
+}
+
 struct Simplify<'f> {
     function: &'f mut Function,
     /// What stands for each value.
     replaced: Vec<Value>,
-    /// The instruction that defines a value, if it is pure.
+    /// The instruction that defines a value, if a rule looks at it.
     insts: Vec<Option<Inst>>,
     /// The constant a value is, in every lane.
     known: Vec<Option<Scalar>>,
     /// The range of an `i64`.
     ranges: Vec<Range>,
-    /// The sum an `i64` is; none if it is only itself.
-    sums: Vec<Option<Linear>>,
+    /// The sum an `i64` is, in `written`; none if it is only itself.
+    sums: Vec<Option<u32>>,
     /// When a value is defined.
     order: Vec<u32>,
     clock: u32,
-    /// The sums that are written out in a visible value.
-    written: FxHashMap<Linear, Value>,
-    /// The values of `written` in the order in which they came.
-    log: Vec<Value>,
+    /// The sums that are written out in a visible value, innermost blocks last.
+    written: Vec<Written>,
+    /// The last of them with a hash.
+    latest: FxHashMap<u64, u32>,
 }
 
 impl Simplify<'_> {
@@ -104,7 +113,7 @@ impl Simplify<'_> {
     }
 
     fn block(&mut self, block: Block) -> (Block, bool) {
-        let scope = self.log.len();
+        let scope = self.written.len();
         let mut out = Block::with_capacity(block.len());
         let ends = self.statements(block, &mut out);
         self.leave(scope);
@@ -113,10 +122,11 @@ impl Simplify<'_> {
 
     /// Forgets the sums written out since there were `scope` of them.
     fn leave(&mut self, scope: usize) {
-        for value in self.log.drain(scope..) {
-            if let Some(sum) = &self.sums[value.0 as usize] {
-                self.written.remove(sum);
-            }
+        for Written { hash, before, .. } in self.written.drain(scope..).rev() {
+            match before {
+                Some(before) => self.latest.insert(hash, before),
+                None => self.latest.remove(&hash),
+            };
         }
     }
 
@@ -164,7 +174,7 @@ impl Simplify<'_> {
         match self.reduce(value, inst) {
             Outcome::Value(same) => self.replaced[value.0 as usize] = same,
             Outcome::Sum(sum) => {
-                let same = self.write(&sum, Some(value), out);
+                let same = self.write(&sum.terms, sum.constant, Some(value), out);
                 self.replaced[value.0 as usize] = same;
             }
             Outcome::Inst(inst) => self.emit(value, inst, out),
@@ -181,7 +191,7 @@ impl Simplify<'_> {
         if *self.ty(value) == Type::INDEX {
             self.ranges[at] = self.range_of(&inst);
         }
-        if is_pure(&inst) {
+        if rules::looks_at(&inst) {
             self.insts[at] = Some(inst.clone());
         }
         out.push(Stmt::Let(value, inst));
@@ -234,7 +244,7 @@ impl Simplify<'_> {
     }
 
     fn while_loop(&mut self, head: Block, cond: Value, body: Block, out: &mut Block) -> bool {
-        let scope = self.log.len();
+        let scope = self.written.len();
         let mut new_head = Block::with_capacity(head.len());
         let ends = self.statements(head, &mut new_head);
         let cond = self.replaced[cond.0 as usize];

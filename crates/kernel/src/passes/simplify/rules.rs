@@ -377,6 +377,34 @@ impl Simplify<'_> {
     }
 }
 
+/// Whether a rule for another instruction looks at this one.
+pub(super) fn looks_at(inst: &Inst) -> bool {
+    match inst {
+        Inst::Map(op, _) => matches!(op, Op::Neg | Op::Not | Op::Abs | Op::Exp | Op::Exp2),
+        Inst::Const(_)
+        | Inst::Cast(..)
+        | Inst::Bitcast(..)
+        | Inst::Splat(_)
+        | Inst::Build(_)
+        | Inst::Insert(..) => true,
+        Inst::Alloc { .. }
+        | Inst::Load { .. }
+        | Inst::Offset { .. }
+        | Inst::Field { .. }
+        | Inst::Elements(_)
+        | Inst::Extract(..)
+        | Inst::Shuffle(..)
+        | Inst::ReduceLanes(..)
+        | Inst::WorkItem(..)
+        | Inst::Atomic { .. }
+        | Inst::CompareExchange { .. }
+        | Inst::Call(..)
+        | Inst::TileLoad { .. }
+        | Inst::TileSplat(_)
+        | Inst::TileMma { .. } => false,
+    }
+}
+
 /// Whether every value of `from` is a value of `to` of the same family, so that a cast onwards from
 /// `to` gives what one from `from` gives. Integers that become floats are left out: they saturate
 /// when they become integers again, where integers wrap.
