@@ -20,12 +20,9 @@ pub(crate) struct Chosen {
 impl Chosen {
     /// Its name; the number is left out where its backend has no other device.
     pub(crate) fn name(&self) -> &str {
-        let backend = self.backend().name();
-        let platforms = self.runtime.platforms();
-        let own = platforms.iter().find(|platform| platform.name == backend);
-        match own {
-            Some(platform) if platform.devices > 1 => self.device.name(),
-            _ => backend,
+        match self.device.is_only() {
+            true => self.backend().name(),
+            false => self.device.name(),
         }
     }
 

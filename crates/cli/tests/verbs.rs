@@ -52,6 +52,31 @@ fn devices_are_listed_with_their_limits() {
     assert_eq!(devices[5]["capabilities"]["computes"], false);
 }
 
+#[cfg(unix)]
+#[test]
+fn only_the_device_that_is_used_looks_for_its_compiler() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let sandbox = product();
+    let started = sandbox.path("started");
+    sandbox.file(
+        "compiler",
+        &format!("#!/bin/sh\n: > '{}'\nexit 1\n", started.display()),
+    );
+    let compiler = sandbox.path("compiler");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&compiler, executable).expect("the sandbox's own file");
+    let compiler = compiler.to_str().expect("a path of the sandbox").to_owned();
+    let sandbox = sandbox.with_variable("LOOPWRIGHT_CC", &compiler);
+    sandbox.succeed(&["run", "--device", "interp", "product.lw"]);
+    assert!(
+        !started.exists(),
+        "a run on `interp` started the C compiler"
+    );
+    sandbox.succeed(&["devices"]);
+    assert!(started.exists(), "`devices` asks every backend");
+}
+
 #[test]
 fn a_missing_device_says_why() {
     let sandbox = Sandbox::new().with_variable("LOOPWRIGHT_CC", "/nonexistent");

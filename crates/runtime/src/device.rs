@@ -348,6 +348,11 @@ impl Device {
         self.shared.ordinal
     }
 
+    /// Whether its backend has no other device.
+    pub fn is_only(&self) -> bool {
+        self.shared.platform.plain.len() == 1
+    }
+
     /// The backend that compiles for it.
     pub fn backend(&self) -> &Backend {
         &self.shared.platform.backend
