@@ -49,7 +49,7 @@ fn product(module: &Module, sizes: &[Scalar], [m, n]: [usize; 2]) -> (Vec<f32>, 
     (got.collect(), want.collect())
 }
 
-/// How many loops of a kernel threads share, and how many have other loops of this kind inside them.
+/// How many parallel loops a kernel has.
 fn parallel_loops(module: &Module) -> usize {
     module.to_string().matches(" parallel {").count()
 }

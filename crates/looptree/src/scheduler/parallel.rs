@@ -11,7 +11,7 @@ use super::{Reasons, typical};
 use crate::access::{Visit, walk};
 use crate::cost::node_flops;
 use crate::plan::Plan;
-use crate::schedule::{Annotation, NodeSchedule, Schedule, loop_dims};
+use crate::schedule::{Annotation, NodeSchedule, Schedule, carries, loop_dims};
 use crate::target::Target;
 use crate::tree::{LoopTree, TreeRef};
 use loopwright_graph::{Graph, NodeId};
@@ -231,7 +231,7 @@ impl<'a> Threads<'a> {
         spec.annotation == Annotation::Serial
             && nodes.iter().all(|node| {
                 loop_dims(self.graph, *node).contains(&spec.dim)
-                    && !crate::schedule::carries(self.graph, *node, spec.dim)
+                    && !carries(self.graph, *node, spec.dim)
             })
     }
 

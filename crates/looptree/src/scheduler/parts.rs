@@ -6,7 +6,7 @@ use super::prepare::Lanes;
 use super::{Order, Work, typical};
 use crate::error::ScheduleError;
 use crate::schedule::{Edit, loop_dims};
-use loopwright_graph::{Keep, NodeId, NodeOp};
+use loopwright_graph::{DimId, Keep, NodeId, NodeOp};
 use std::sync::Arc;
 
 /// Parts of a reduction at least: enough for threads to find some more when they are done with one.
@@ -60,7 +60,7 @@ impl Work<'_> {
     }
 
     /// The dimension of a reduction that is worth parts, and how many elements of it a part has.
-    fn worth_parts(&self, node: NodeId) -> Option<(loopwright_graph::DimId, i64)> {
+    fn worth_parts(&self, node: NodeId) -> Option<(DimId, i64)> {
         let graph = self.graph();
         let parts = graph.node(node);
         let NodeOp::Reduce { acc, over, .. } = &parts.op else {
