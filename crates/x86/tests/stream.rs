@@ -2,7 +2,7 @@
 
 use loopwright_backend::{Argument, CompileOptions, Describe, Executable, KernelBackend};
 use loopwright_kernel::{Access, Builder, FunctionKind, LoopKind, Module, Space, Type};
-use loopwright_ops::{DType, Op};
+use loopwright_ops::{DType, Op, Scalar};
 use loopwright_x86::{Level, X86};
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn kernel(rows: i64, kind: LoopKind, reads: bool) -> Module {
     let row = b.begin_for(zero, rows, one, kind, "row");
     let ty = Type::of(DType::F32, LANES);
     let running = b.alloc(Space::Private, ty.clone(), 1, "running");
-    let nothing = b.constant(loopwright_ops::Scalar::f32(0.0));
+    let nothing = b.constant(Scalar::f32(0.0));
     let nothing = b.splat(nothing, LANES);
     b.store(running, zero, nothing);
     let start = b.map(Op::Mul, &[row, columns]);
@@ -63,11 +63,14 @@ fn assert_right(executable: &dyn Executable, rows: i64, behind: usize, reads: bo
     executable.run("shift", &mut arguments).expect("it runs");
     let columns = COLUMNS as usize;
     for (row, got) in x.chunks(columns).zip(y.chunks(columns)) {
+        let lanes = LANES as usize;
+        let sums: Vec<f32> = (0..lanes)
+            .map(|lane| row.iter().skip(lane).step_by(lanes).sum())
+            .collect();
         for (at, (value, got)) in row.iter().zip(got).enumerate() {
-            let vectors = row.iter().skip(at % LANES as usize);
-            let sum: f32 = vectors.step_by(LANES as usize).sum();
             let before = if reads { 0.5 } else { 0.0 };
-            assert_eq!(*got, value + sum + before, "element {at}, {behind} behind");
+            let expected = value + sums[at % lanes] + before;
+            assert_eq!(*got, expected, "element {at}, {behind} behind");
         }
     }
 }
@@ -117,6 +120,61 @@ fn others_are_not() {
             let early = code.contains("prefetch");
             assert_eq!(early, rows == 8192, "{level}: {code}");
             assert_right(&*executable, rows, 0, reads);
+        }
+    }
+}
+
+/// A copy of some columns of a wide array, row by row: `length` columns of `rows` rows.
+fn columns(rows: i64, length: i64) -> Module {
+    let mut b = Builder::new("pack", FunctionKind::Kernel { group: None });
+    let x = b.param_ptr(DType::F32, Space::Global, "x", Access::Read, true);
+    let y = b.param_ptr(DType::F32, Space::Global, "y", Access::Write, true);
+    let first = b.param_scalar(DType::I64, "first");
+    let (zero, one) = (b.const_i64(0), b.const_i64(1));
+    let (rows, lanes) = (b.const_i64(rows), b.const_i64(LANES.into()));
+    let (wide, length) = (b.const_i64(COLUMNS * 4), b.const_i64(length));
+    let end = b.map(Op::Add, &[first, length]);
+    let row = b.begin_for(zero, rows, one, LoopKind::Serial, "row");
+    let start = b.map(Op::Mul, &[row, wide]);
+    let packed = b.map(Op::Mul, &[row, length]);
+    let j = b.begin_for(first, end, lanes, LoopKind::Serial, "j");
+    let at = b.map(Op::Add, &[start, j]);
+    let value = b.load_vector(x, at, LANES);
+    let inside = b.map(Op::Sub, &[j, first]);
+    let to = b.map(Op::Add, &[packed, inside]);
+    b.store(y, to, value);
+    b.end_block();
+    b.end_block();
+    Module {
+        structs: Vec::new(),
+        functions: vec![b.finish()],
+    }
+}
+
+/// Copies that take little of each row fetch rows ahead; the last ones ask for what is behind the array, which does no harm.
+#[test]
+fn copies_from_many_rows_fetch_ahead() {
+    for level in Level::ALL {
+        for (rows, length, early) in [(64, 64, true), (4, 64, false), (64, 1024, false)] {
+            let Some(executable) = compiled(level, &columns(rows, length)) else {
+                continue;
+            };
+            let code = executable.code();
+            assert_eq!(code.contains("prefetch"), early, "{level}, {rows}: {code}");
+            let wide = COLUMNS * 4;
+            let first = wide - length;
+            let x: Vec<f32> = (0..rows * wide).map(|at| at as f32).collect();
+            let mut y = vec![-1f32; (rows * length) as usize];
+            let mut arguments = [
+                Argument::Read(bytemuck::cast_slice(&x)),
+                Argument::Write(bytemuck::cast_slice_mut(&mut y)),
+                Argument::Scalar(Scalar::i64(first)),
+            ];
+            executable.run("pack", &mut arguments).expect("it runs");
+            for (at, got) in y.iter().enumerate() {
+                let (row, column) = (at as i64 / length, at as i64 % length);
+                assert_eq!(*got, (row * wide + first + column) as f32, "{level}: {at}");
+            }
         }
     }
 }

@@ -4,7 +4,8 @@
 //! in the kernel, that is a third of all traffic. A store past the caches saves it.
 //!
 //! A loop over rows that reads each of them several times waits for memory in its first reading, and leaves memory idle in the
-//! others. So the second reading of a row fetches the next one.
+//! others. So the second reading of a row fetches the next one. A loop that copies a few elements of each row of a larger array, as
+//! packing does, goes where the machine does not expect it, so that it fetches some rows ahead.
 
 use super::analyse::{Analysis, address};
 use super::is_kernel;
@@ -12,9 +13,15 @@ use super::linear::Linear;
 use loopwright_kernel::{Block, Function, Inst, Module, Space, Stmt, Type, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Arrays from so many bytes on are written past the caches. Copies of 4 MiB are as fast either way on a server core with 1.25 MiB
+/// Arrays that are so many bytes together are written past the caches. Copies of 4 MiB are as fast either way on a server core with 1.25 MiB
 /// of second-level cache, copies of 8 MiB almost twice as fast, and of 16 MiB more than that.
 const STREAM_BYTES: i64 = 8 << 20;
+
+/// Those among them that are smaller than this are not worth it.
+const ARRAY_BYTES: i64 = 1 << 20;
+
+/// Bytes of a line of memory. Stores of whole ones can be in any order; parts of one must meet on their way.
+const LINE: i64 = 64;
 
 /// Rows of at most so many bytes are fetched early: a part of the first-level cache. Of longer ones, the machine itself sees
 /// where they go on.
@@ -26,6 +33,12 @@ const ROWS_BYTES: i64 = 4 << 20;
 /// So many vectors one round of a loop may be ahead of the one before for its accesses to be one stream: what is between is
 /// accessed in the same round.
 const ROUND_VECTORS: i64 = 8;
+
+/// A copy whose reads are so many bytes apart from one round to the next fetches ahead.
+const APART_BYTES: i64 = 1024;
+
+/// So many rounds ahead: copies of 256 bytes each then take as long as memory does.
+const ROUNDS_AHEAD: i64 = 12;
 
 /// How a kernel goes through memory.
 #[derive(Default)]
@@ -73,29 +86,24 @@ pub(crate) fn streams(module: &Module, function: &Function, found: &Analysis) ->
     };
     walk.block(&function.body);
     let Walk { arrays, ahead, .. } = walk;
-    let large = arrays
+    let large = |used: &Use| !used.read && !used.other && used.bytes >= ARRAY_BYTES;
+    let together = arrays.values().filter(|used| large(used));
+    let together = together.fold(0i64, |sum, used| sum.saturating_add(used.bytes));
+    let written = arrays
         .iter()
-        .filter(|(_, used)| !used.read && !used.other && used.bytes >= STREAM_BYTES);
-    let written = large.map(|(array, _)| *array).collect();
-    let only_read = |array: &Value| {
-        let used = arrays.get(array);
-        used.is_some_and(|used| !used.written && !used.other)
-    };
-    let ahead = ahead.into_iter().filter(|((_, array), _)| only_read(array));
-    Streams {
-        written,
-        ahead: ahead.collect(),
-    }
+        .filter(|(_, used)| together >= STREAM_BYTES && large(used))
+        .map(|(array, _)| *array)
+        .collect();
+    Streams { written, ahead }
 }
 
 /// What a function does with an array.
 #[derive(Clone, Copy, Default)]
 struct Use {
     read: bool,
-    written: bool,
     /// In a way that is not followed.
     other: bool,
-    /// Bytes that are written in whole vectors, one behind the other, and each once.
+    /// Bytes that are written in whole vectors, in an order that memory takes, and each once.
     bytes: i64,
 }
 
@@ -126,13 +134,16 @@ impl Walk<'_> {
         }
     }
 
+    fn form(&self, value: Value) -> Linear {
+        let form = &self.found.forms[value.0 as usize];
+        form.clone().unwrap_or_else(|| Linear::value(value))
+    }
+
     fn around(&self, var: Value, [start, end, step]: [Value; 3]) -> Around {
-        let (start, end, step) = (self.known(start), self.known(end), self.known(step));
-        let rounds = match (start, end, step) {
-            (Some(start), Some(end), Some(step)) if step > 0 && end >= start => {
-                let span = end.checked_sub(start);
-                span.map(|span| span / step + i64::from(span % step != 0))
-            }
+        let span = self.form(end).plus(&self.form(start).times(-1)).known();
+        let step = self.known(step).filter(|step| *step > 0);
+        let rounds = match (span, step) {
+            (Some(span), Some(step)) => Some(span.max(0) / step + i64::from(span % step > 0)),
             _ => None,
         };
         Around {
@@ -164,6 +175,7 @@ impl Walk<'_> {
                 } => {
                     self.loops.push(self.around(*var, [*start, *end, *step]));
                     self.rows(body);
+                    self.copies(body);
                     self.block(body);
                     self.loops.pop();
                 }
@@ -220,17 +232,16 @@ impl Walk<'_> {
     }
 
     fn stored(&mut self, ptr: Value, index: Value, value: Value) {
-        let Some(used) = self.arrays.get_mut(&ptr) else {
+        if !self.arrays.contains_key(&ptr) {
             return;
-        };
-        used.written = true;
+        }
         let Some(bytes) = self.vector_bytes(value) else {
             return;
         };
         let address = address(self.module, self.function, self.found, ptr, index);
         let inner = self.loops.last();
         let inner = inner.and_then(|inner| self.movement(&address, inner));
-        let in_order = inner.is_some_and(|moved| self.is_stream(moved, bytes));
+        let in_order = bytes >= LINE || inner.is_some_and(|moved| self.is_stream(moved, bytes));
         let total = self.loops.iter().try_fold(bytes, |product, around| {
             self.movement(&address, around)?;
             product.checked_mul(around.rounds?)
@@ -284,6 +295,51 @@ impl Walk<'_> {
                 }
             }
             seen.extend(here.into_iter().map(|(array, _)| array));
+        }
+    }
+
+    /// What an innermost loop that only copies reads far apart: from one round to the next, or, where it has few rounds, from one
+    /// round of the loop around it to the next.
+    fn copies(&mut self, body: &Block) {
+        let (inner, outer) = match self.loops.as_slice() {
+            [.., outer, inner] => (*inner, Some(*outer)),
+            [inner] => (*inner, None),
+            [] => return,
+        };
+        let Some(var) = inner.var else {
+            return;
+        };
+        let copies = body.iter().all(|stmt| match stmt {
+            Stmt::Let(_, Inst::Load { .. }) | Stmt::Store { .. } => true,
+            Stmt::Let(value, Inst::Map(..)) => *self.function.ty(*value) == Type::INDEX,
+            _ => false,
+        });
+        if !copies {
+            return;
+        }
+        let short = inner.rounds.is_some_and(|rounds| rounds <= ROUND_VECTORS);
+        let around = match outer {
+            Some(outer) if short => outer,
+            _ => inner,
+        };
+        if around.rounds.is_none_or(|rounds| rounds < 2 * ROUNDS_AHEAD) {
+            return;
+        }
+        for stmt in body {
+            let Stmt::Let(value, Inst::Load { ptr, index }) = stmt else {
+                continue;
+            };
+            if !self.arrays.contains_key(ptr) || self.vector_bytes(*value).is_none() {
+                continue;
+            }
+            let address = address(self.module, self.function, self.found, *ptr, *index);
+            let moved = self.movement(&address, &around);
+            let ahead = moved
+                .filter(|moved| moved.abs() >= APART_BYTES)
+                .and_then(|moved| i32::try_from(moved.checked_mul(ROUNDS_AHEAD)?).ok());
+            if let Some(ahead) = ahead {
+                self.ahead.insert((var, *ptr), ahead);
+            }
         }
     }
 

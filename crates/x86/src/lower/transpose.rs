@@ -7,12 +7,12 @@
 //! is how a matrix unit reads its right factor.
 
 use super::Refusal;
-use super::address::Plan;
+use super::address::{Plan, displaced};
 use super::analyse::address;
 use super::function::{Scope, Writer};
 use super::linear::{Linear, Term};
 use super::value::size_of;
-use crate::asm::{Alu, Bits, Cond, Vop, Width};
+use crate::asm::{Alu, Bits, Cond, Prefetch, Vop, Width};
 use crate::level::Level;
 use crate::machine::{Inst as M, Source, VReg};
 use loopwright_kernel::{Block, Inst, LoopKind, Stmt, Type, Value};
@@ -20,6 +20,9 @@ use smallvec::smallvec;
 
 /// Rows and columns of a block.
 const BLOCK: i64 = 16;
+
+/// So many blocks before its turn a block is fetched: about as long as memory takes.
+const BLOCKS_AHEAD: i64 = 4;
 
 /// A loop over one of the dimensions.
 #[derive(Clone, Copy)]
@@ -256,13 +259,21 @@ impl Writer<'_, '_, '_> {
         Some(strides)
     }
 
+    /// Some rows from their start to their end, then the next: as many rows as a block has are as many streams as the machine
+    /// follows by itself. It does so slowly, so what comes is asked for, too.
     fn blocks(&mut self, copy: &Transpose) {
-        self.counted(copy.read, |writer| {
-            writer.counted(copy.written, |writer| {
+        self.counted(copy.written, |writer| {
+            writer.counted(copy.read, |writer| {
                 let rows: Vec<VReg> = (0..BLOCK)
                     .map(|row| {
                         let at = copy.from.plus(&copy.from_stride.times(row));
                         let place = writer.place(&at);
+                        if let Some(at) = displaced(place, 4 * BLOCK * BLOCKS_AHEAD) {
+                            writer.emit(M::Prefetch {
+                                kind: Prefetch::T1,
+                                at,
+                            });
+                        }
                         writer.read(Vop::Movups, Width::W512, place)
                     })
                     .collect();
