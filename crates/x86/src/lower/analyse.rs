@@ -404,6 +404,37 @@ impl Walk<'_> {
         }
     }
 
+    /// Whether a value is used once, and computed by an instruction that can write it where it is wanted.
+    fn only_in_place(&self, value: Value) -> bool {
+        let at = value.0 as usize;
+        let map = self.found.maps.get(&value);
+        self.found.uses[at] == 1
+            && !self.found.contracted[at]
+            && map.is_some_and(|(op, _)| computed_in_place(*op, self.function.ty(value)))
+    }
+
+    /// The sum in the same block that a sum goes on from, and when it is made; `None` for one that goes on from what it reads
+    /// of the variable.
+    fn continued(
+        &self,
+        sum: Value,
+        defined: &FxHashMap<Value, usize>,
+        reads_variable: &dyn Fn(&Value) -> bool,
+    ) -> Option<(Value, usize)> {
+        let (_, operands) = self.found.maps.get(&sum)?;
+        if operands.iter().any(reads_variable) {
+            return None;
+        }
+        let before = operands
+            .iter()
+            .find(|operand| self.only_in_place(**operand) && self.same_type(**operand, sum))?;
+        Some((*before, *defined.get(before)?))
+    }
+
+    fn same_type(&self, a: Value, b: Value) -> bool {
+        self.function.ty(a) == self.function.ty(b)
+    }
+
     /// Finds which reads of variables need no copy, and which values are computed right into a variable.
     fn variables(&mut self, block: &Block) {
         for stmt in block {
@@ -469,6 +500,10 @@ impl Walk<'_> {
                 }
             }
         }
+        let read_of: FxHashMap<Value, Value> = reads
+            .iter()
+            .map(|(value, array, _)| (*value, *array))
+            .collect();
         // Values computed right into the variable: nothing touches it in between.
         let mut early: FxHashMap<(Value, usize), usize> = FxHashMap::default();
         for (array, writes) in &writes {
@@ -477,20 +512,24 @@ impl Walk<'_> {
                 let Some(&made) = defined.get(value) else {
                     continue;
                 };
-                let between = touched[array]
-                    .iter()
-                    .any(|touch| *touch > made && *touch < *at);
-                let direct =
-                    self.found.uses[value.0 as usize] == 1
-                        && !between
-                        && !self.found.contracted[value.0 as usize]
-                        && self.found.maps.get(value).is_some_and(|(op, _)| {
-                            computed_in_place(*op, self.function.ty(*value))
-                        });
-                if direct {
-                    self.found.into[value.0 as usize] = Some(*array);
-                    early.insert((*array, *at), made);
+                let untouched = |from: usize, to: usize| {
+                    let mut touched = touched[array].iter();
+                    !touched.any(|touch| *touch > from && *touch < to)
+                };
+                if !self.only_in_place(*value) || !untouched(made, *at) {
+                    continue;
                 }
+                self.found.into[value.0 as usize] = Some(*array);
+                // So are those that it continues, one after the other, as in a loop that was written out.
+                let (mut first, mut next) = (made, *value);
+                let reads_array = |value: &Value| read_of.get(value) == Some(array);
+                while let Some((before, made)) = self.continued(next, &defined, &reads_array)
+                    && untouched(made, *at)
+                {
+                    self.found.into[before.0 as usize] = Some(*array);
+                    (first, next) = (made, before);
+                }
+                early.insert((*array, *at), first);
             }
         }
         for (value, array, at) in reads {

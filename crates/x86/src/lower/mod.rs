@@ -21,6 +21,7 @@ mod lanes;
 mod linear;
 mod memory;
 mod ops;
+mod overwritten;
 mod parallel;
 mod prepare;
 mod tile;
