@@ -30,9 +30,13 @@ pub enum Stride {
 }
 
 impl Access {
-    /// How the access moves with a dimension's index.
+    /// How the access moves with a dimension's index in a row-major array.
     pub fn stride(&self, symbol: Symbol) -> Stride {
-        let last = self.index.len().wrapping_sub(1);
+        self.stride_with_last(symbol, self.index.len().wrapping_sub(1))
+    }
+
+    /// The same in an array whose elements are neighbours along the dimension with the number `last`.
+    pub(crate) fn stride_with_last(&self, symbol: Symbol, last: usize) -> Stride {
         let mut stride = Stride::Zero;
         for (at, index) in self.index.iter().enumerate() {
             let Some(index) = index else {

@@ -131,6 +131,65 @@ fn a_convolution_to_rows_shorter_than_vectors_has_its_channels_in_lanes() {
     expect_channels_in_lanes(&convolution((256, 512), 14, 3, 2), 7);
 }
 
+/// Two convolutions, each with a scale and a shift that are computed for each channel, and a pooling between them. `size` is the
+/// image's height and width, `pooled` what the pooling leaves of it.
+fn two_convolutions(size: i64, pooled: i64) -> Vec<String> {
+    steps(&format!(
+        "dim y = {size}, x = {size}, v = {pooled}, u = {pooled}\n\
+         input X: f32[c=64, row={size}, col={size}]\n\
+         input W: f32[o=64, c, ky=3, kx=3]\ninput mean: f32[o]\ninput var: f32[o]\n\
+         input beta: f32[o]\n\
+         seen = X[c, y + ky - 1, x + kx - 1] else 0\n\
+         S[o, y, x] = sum[c, ky, kx](W * seen)\n\
+         bent = max((S - mean) * rsqrt(var + 1e-5) + beta, 0)\n\
+         framed = bent[o, v*2 + ky - 1, u*2 + kx - 1] else -inf\n\
+         pool[o, v, u] = max[ky, kx](framed)\n\
+         input V: f32[p=64, o, ky, kx]\n\
+         again = pool[o, v + ky - 1, u + kx - 1] else 0\n\
+         T[p, v, u] = sum[o, ky, kx](V * again)\noutput Y = max(T, 0)\n"
+    ))
+}
+
+#[test]
+fn between_convolutions_with_channels_in_lanes_all_has_channels_in_lanes() {
+    let found = two_convolutions(56, 28);
+    let line = |start: &str| {
+        let mut lines = found.iter();
+        let line = lines.find(|line| line.starts_with(start));
+        line.unwrap_or_else(|| panic!("no step `{start}`: {found:#?}"))
+    };
+    // The scale of each channel comes before the convolution, so that what scales the tile takes it from registers.
+    assert_eq!(
+        line("bent"),
+        "bent: layout=[y, x, o], y, x/6, x unroll, o/16 unroll, o vectorize",
+        "{found:#?}"
+    );
+    for layout in ["_y, ", "_v, "] {
+        let is_padded = |line: &&String| line.starts_with("padded") && line.contains(layout);
+        let padded = found.iter().find(is_padded);
+        let padded = padded.unwrap_or_else(|| panic!("nothing is padded: {found:#?}"));
+        assert!(padded.contains(", o], "), "{found:#?}");
+        assert!(padded.ends_with("o/16, o vectorize"), "{found:#?}");
+    }
+    let pool = found
+        .iter()
+        .find(|line| line.contains(": layout=[v, u, o], v, u, ky, kx, "));
+    let pool = pool.unwrap_or_else(|| panic!("the pooling has no channels in lanes: {found:#?}"));
+    assert!(pool.ends_with("o/16 unroll, o vectorize"), "{found:#?}");
+}
+
+#[test]
+fn what_a_convolution_reads_along_rows_lies_in_rows() {
+    // Rows of 32 fill vectors, so that the second convolution has those along them.
+    let found = two_convolutions(56, 32);
+    let last = found.last().expect("there are steps");
+    assert!(last.ends_with("u vectorize"), "{found:#?}");
+    let is_padded = |line: &&String| line.starts_with("padded") && line.contains("_v, ");
+    let padded = found.iter().find(is_padded);
+    let padded = padded.unwrap_or_else(|| panic!("nothing is padded: {found:#?}"));
+    assert!(!padded.contains("layout"), "{found:#?}");
+}
+
 #[test]
 fn attention_holds_some_rows_of_its_scores() {
     let program = "input query: f32[head=8, q=512, d=64]\ninput key: f32[head, k=512, d]\n\

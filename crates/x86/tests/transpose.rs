@@ -119,3 +119,75 @@ fn every_element_gets_where_it_belongs() {
         );
     }
 }
+
+/// `y[block][channel][window][column] = x[row][channel][window]`, with `row` the column of a block of 48: as the weights of a
+/// convolution are packed.
+fn weights(rows: i64, channels: i64, window: i64) -> Module {
+    let mut b = Builder::new("pack", FunctionKind::Kernel { group: None });
+    let x = b.param_ptr(DType::F32, Space::Global, "x", Access::Read, true);
+    let y = b.param_ptr(DType::F32, Space::Global, "y", Access::Write, true);
+    use loopwright_ops::Op;
+    let (zero, one, block) = (b.const_i64(0), b.const_i64(1), b.const_i64(48));
+    let all = b.const_i64(rows);
+    let (channels, window) = (b.const_i64(channels), b.const_i64(window));
+    let depth = b.map(Op::Mul, &[channels, window]);
+    let kind = LoopKind::Serial;
+    let start = b.begin_for(zero, all, block, kind, "block");
+    let end = b.map(Op::Add, &[start, block]);
+    let channel = b.begin_for(zero, channels, one, kind, "channel");
+    let place = b.begin_for(zero, window, one, kind, "place");
+    let row = b.begin_for(start, end, one, kind, "row");
+    let before = b.map(Op::Mul, &[channel, window]);
+    let deep = b.map(Op::Add, &[before, place]);
+    let before = b.map(Op::Mul, &[row, depth]);
+    let from = b.map(Op::Add, &[before, deep]);
+    let value = b.load(x, from);
+    let column = b.map(Op::Sub, &[row, start]);
+    let of_block = b.map(Op::Mul, &[start, depth]);
+    let of_depth = b.map(Op::Mul, &[deep, block]);
+    let to = b.map(Op::Add, &[of_block, of_depth]);
+    let to = b.map(Op::Add, &[to, column]);
+    b.store(y, to, value);
+    for _ in 0..4 {
+        b.end_block();
+    }
+    Module {
+        structs: Vec::new(),
+        functions: vec![b.finish()],
+    }
+}
+
+#[test]
+fn loops_through_one_piece_are_one_dimension() {
+    let rows = 96;
+    // Together 144 elements, which are blocks, and 45, which are not.
+    for (channels, window, in_blocks) in [(16i64, 9i64, true), (5, 9, false)] {
+        for level in Level::ALL {
+            let backend = X86::new().at(level);
+            if let Err(why) = backend.availability() {
+                println!("skipped: {why}");
+                continue;
+            }
+            let module = weights(rows, channels, window);
+            let options = CompileOptions::default();
+            let executable = backend.compile(&module, &options).expect("it compiles");
+            let depth = channels * window;
+            let x: Vec<f32> = (0..rows * depth).map(|at| at as f32).collect();
+            let mut y = vec![-1f32; x.len()];
+            let mut arguments = [
+                Argument::Read(bytemuck::cast_slice(&x)),
+                Argument::Write(bytemuck::cast_slice_mut(&mut y)),
+            ];
+            executable.run("pack", &mut arguments).expect("it runs");
+            for row in 0..rows {
+                for deep in 0..depth {
+                    let to = row / 48 * 48 * depth + deep * 48 + row % 48;
+                    let expected = x[(row * depth + deep) as usize];
+                    assert_eq!(y[to as usize], expected, "{level}: row {row}, {deep}");
+                }
+            }
+            let found = executable.code().contains("vshuff32x4");
+            assert_eq!(found, in_blocks && level == Level::Avx512, "{level}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! The loops of contractions: register tiles, packed panels, blocks that stay in a cache.
 
 use super::nest::{Loops, Nest};
-use super::steps::Steps;
+use super::steps::{Steps, reading_steps};
 use super::{Work, typical};
 use crate::access::{Access, Stride};
 use crate::error::ScheduleError;
@@ -73,9 +73,7 @@ impl Work<'_> {
         };
         let block = self.row_block(node, &tile, steps)?;
         let loops = self.tiled(node, &dims, &tile, &panels, (outer, block, deep));
-        let mut nest = loops.into_nest(node, None);
-        nest.step.layout = self.lanes_last(node, vector);
-        nests.push(nest);
+        nests.push(loops.into_nest(node, None));
         Ok(nests)
     }
 
@@ -140,7 +138,11 @@ impl Work<'_> {
 
     /// The order in which a step's elements lie with a dimension last; `None` where it is last anyway, and for results,
     /// which lie as the caller says.
-    fn lanes_last(&self, node: NodeId, vector: DimId) -> Option<SmallVec<[LoopName; 4]>> {
+    pub(super) fn lanes_last(
+        &self,
+        node: NodeId,
+        vector: DimId,
+    ) -> Option<SmallVec<[LoopName; 4]>> {
         let graph = self.graph();
         let dims = &graph.node(node).dims;
         let is_result = graph.outputs().iter().any(|output| output.node == node)
@@ -528,23 +530,4 @@ impl Work<'_> {
         readers.sort_unstable();
         readers
     }
-}
-
-/// The steps that read a node, itself or through what they compute inline.
-fn reading_steps(node: NodeId, steps: &Steps) -> Vec<NodeId> {
-    let mut open = vec![node];
-    let mut seen = FxHashSet::default();
-    let mut found = Vec::new();
-    while let Some(at) = open.pop() {
-        for reader in steps.consumers.get(at.0 as usize).into_iter().flatten() {
-            if !seen.insert(*reader) {
-                continue;
-            }
-            match steps.contains(*reader) {
-                true => found.push(*reader),
-                false => open.push(*reader),
-            }
-        }
-    }
-    found
 }

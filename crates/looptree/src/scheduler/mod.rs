@@ -25,7 +25,7 @@ use crate::error::ScheduleError;
 use crate::plan::Plan;
 use crate::schedule::{Edit, LoopSpec, NodeSchedule, Schedule};
 use crate::target::Target;
-use loopwright_graph::{Graph, GraphEditor, NodeId, SymbolInfo};
+use loopwright_graph::{DimId, Graph, GraphEditor, NodeId, SymbolInfo};
 use loopwright_ops::DType;
 use loopwright_symbolic::{Expr, Symbol};
 use nest::Nest;
@@ -86,6 +86,7 @@ pub fn schedule(
         editor: GraphEditor::new(&program),
         edits: Vec::new(),
         padded: FxHashSet::default(),
+        innermost: FxHashMap::default(),
         target,
         order,
     };
@@ -133,6 +134,8 @@ struct Work<'a> {
     edits: Vec<Edit>,
     /// Arrays that windows read in the place of those that they may leave.
     padded: FxHashSet<NodeId>,
+    /// Steps that do not lie row-major: the dimension along which their elements are neighbours.
+    innermost: FxHashMap<NodeId, DimId>,
     target: &'a Target,
     order: Order,
 }

@@ -98,16 +98,17 @@ impl Work<'_> {
             return self.unit_nests(node, *product, steps);
         }
         let reads = self.reads(node, steps)?;
-        let lanes = self.lanes_of(node, &reads, steps);
+        let as_read = self.lanes_as_read(node, &reads, steps)?;
+        let lanes = as_read.or_else(|| self.lanes_of(node, &reads, steps));
         let folds = matches!(self.graph().node(node).op, NodeOp::Reduce { .. });
         let dtype = self.graph().node(node).dtype;
         let width = self.lanes(dtype);
-        match lanes {
+        let mut nests = match lanes {
             Some(Lanes::Along(dim)) if folds => {
-                self.reduction(node, (dim, width), &reads, &[], (steps, before))
+                self.reduction(node, (dim, width), &reads, &[], (steps, before))?
             }
             Some(Lanes::Packed(dim, arrays)) => {
-                self.reduction(node, (dim, width), &reads, &arrays, (steps, before))
+                self.reduction(node, (dim, width), &reads, &arrays, (steps, before))?
             }
             lanes => {
                 let vector = match lanes {
@@ -115,9 +116,19 @@ impl Work<'_> {
                     _ => None,
                 };
                 let loops = self.follow(node, vector, &reads, before, steps);
-                Ok(vec![loops.into_nest(node, None)])
+                vec![loops.into_nest(node, None)]
             }
+        };
+        if let Some(own) = nests.iter_mut().find(|nest| nest.step.node == node)
+            && let Some(last) = own.step.loops.last()
+            && last.annotation == Annotation::Vectorize
+            && let Some(layout) = self.lanes_last(node, last.dim)
+            && !self.is_wanted_in_rows(node, last.dim, steps)?
+        {
+            own.step.layout = Some(layout);
+            self.innermost.insert(node, last.dim);
         }
+        Ok(nests)
     }
 
     /// The outer loops of the step before, as far as it is read element by element in them.
@@ -164,7 +175,14 @@ impl Work<'_> {
         steps: &Steps,
     ) -> Loops {
         let graph = self.graph();
-        let dims = loop_dims(graph, node);
+        let mut dims = loop_dims(graph, node);
+        // What lies in lanes is innermost.
+        if let Some(at) = dims
+            .iter()
+            .position(|dim| Some(*dim) == vector.map(|(dim, _)| dim))
+        {
+            dims[at..].rotate_left(1);
+        }
         let mut loops = self.shared(node, &dims, reads, before);
         let producer = before.and_then(|producer| {
             let access = reads.iter().find(|read| read.node == producer.node)?;

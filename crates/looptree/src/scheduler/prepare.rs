@@ -1,14 +1,15 @@
 //! What is changed of the program before anything else: padding, and reductions in stages.
 
-use super::steps::{Steps, in_order};
+use super::steps::{Steps, in_order, reading_steps};
 use super::{Order, Work, typical};
 use crate::access::{Access, Stride, accesses};
 use crate::error::ScheduleError;
 use crate::schedule::{Edit, can_inline, is_given};
 use loopwright_graph::{DimId, Graph, Keep, NodeId, NodeOp};
 use loopwright_ops::{DType, Op};
-use loopwright_symbolic::Bounds;
+use loopwright_symbolic::{Bounds, Symbol};
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// How often at least an element of a padded array is read, on average.
@@ -135,6 +136,93 @@ impl Work<'_> {
             .map_err(|error| ScheduleError::symbolic(graph, &error))
     }
 
+    /// How an access moves with a dimension's index, as what it reads lies.
+    fn stride(&self, read: &Access, symbol: Symbol) -> Stride {
+        let dims = &self.graph().node(read.node).dims;
+        let innermost = self.innermost.get(&read.node);
+        match innermost.and_then(|last| dims.iter().position(|dim| dim == last)) {
+            Some(last) => read.stride_with_last(symbol, last),
+            None => read.stride(symbol),
+        }
+    }
+
+    /// Lanes along the dimension along which what a step reads lies, where that is not the last one: the step then lies so,
+    /// too. Between convolutions with their channels in lanes, everything has its channels in lanes.
+    pub(super) fn lanes_as_read(
+        &self,
+        node: NodeId,
+        reads: &[Access],
+        steps: &Steps,
+    ) -> Result<Option<Lanes>, ScheduleError> {
+        let graph = self.graph();
+        let parts = graph.node(node);
+        let plain = match &parts.op {
+            NodeOp::Reduce { acc, .. } => *acc == parts.dtype,
+            NodeOp::Map(_) | NodeOp::View(_) => true,
+            _ => false,
+        };
+        let lanes = self.lanes(parts.dtype);
+        if !plain || lanes < 2 {
+            return Ok(None);
+        }
+        let mut innermost: SmallVec<[DimId; 2]> = SmallVec::new();
+        for read in reads {
+            if let Some(dim) = self.innermost.get(&read.node)
+                && parts.dims.contains(dim)
+                && !innermost.contains(dim)
+            {
+                innermost.push(*dim);
+            }
+        }
+        for dim in innermost {
+            let symbol = graph.dim(dim).index;
+            let smooth = |read: &Access| match self.stride(read, symbol) {
+                Stride::Zero => true,
+                Stride::One => !read.guarded,
+                Stride::Other => false,
+            };
+            let own = parts.dims.last() == Some(&dim) || self.lanes_last(node, dim).is_some();
+            if own
+                && typical(graph, &graph.dim(dim).size) >= lanes
+                && reads.iter().all(smooth)
+                && self.is_plain(node, parts.dtype, dim, steps)
+                && !self.is_wanted_in_rows(node, dim, steps)?
+            {
+                return Ok(Some(Lanes::Along(dim)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a reduction that does not have a dimension reads a step with its vectors along the step's last one. It would have
+    /// none if the step lay along the other.
+    pub(super) fn is_wanted_in_rows(
+        &self,
+        node: NodeId,
+        other: DimId,
+        steps: &Steps,
+    ) -> Result<bool, ScheduleError> {
+        let graph = self.graph();
+        for reader in reading_steps(node, steps) {
+            let parts = graph.node(reader);
+            if !matches!(parts.op, NodeOp::Reduce { .. }) || parts.dims.contains(&other) {
+                continue;
+            }
+            let reads = self.reads(reader, steps)?;
+            let (Some(Lanes::Along(dim)) | Some(Lanes::Packed(dim, _)) | Some(Lanes::Folded(dim))) =
+                self.lanes_of(reader, &reads, steps)
+            else {
+                continue;
+            };
+            let symbol = graph.dim(dim).index;
+            let mut of_node = reads.iter().filter(|read| read.node == node);
+            if of_node.any(|read| read.stride(symbol) == Stride::One) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// How the elements of a step can lie in the lanes of vectors, if they can.
     pub(super) fn lanes_of(&self, node: NodeId, reads: &[Access], steps: &Steps) -> Option<Lanes> {
         let graph = self.graph();
@@ -151,7 +239,9 @@ impl Work<'_> {
         let fits = |dim: DimId| typical(graph, &graph.dim(dim).size) >= lanes.max(4) / 2;
         let strides = |dim: DimId| {
             let symbol = graph.dim(dim).index;
-            reads.iter().map(move |read| (read, read.stride(symbol)))
+            reads
+                .iter()
+                .map(move |read| (read, self.stride(read, symbol)))
         };
         let smooth = |(read, stride): (&Access, Stride)| {
             stride == Stride::Zero || (stride == Stride::One && !read.guarded)
@@ -174,7 +264,7 @@ impl Work<'_> {
             let mut smooth_copies = reads
                 .iter()
                 .filter(|read| !arrays.contains(&read.node))
-                .map(|read| (read, read.stride(graph.dim(dim).index)));
+                .map(|read| (read, self.stride(read, graph.dim(dim).index)));
             (worth && smooth_copies.all(smooth)).then_some(Lanes::Packed(dim, arrays))
         };
         if let NodeOp::Reduce { over, .. } = &parts.op

@@ -84,13 +84,38 @@ impl Work<'_> {
         let ordinary = order.iter().copied();
         let ordinary = ordinary.filter(|node| is_step(node) && !is_store[node.0 as usize]);
         let stores = graph.updates().iter().map(|update| update.value);
-        let order = ordinary.chain(stores).collect();
-        Ok(Steps {
+        let mut steps = Steps {
+            order: ordinary.collect(),
             roles,
             consumers,
-            order,
             in_unit,
-        })
+        };
+        readers_next(graph, &mut steps);
+        steps.order.extend(stores);
+        Ok(steps)
+    }
+}
+
+/// Puts steps that fold nothing and stand between a reduction and the first step that reads it before the reduction: the reader
+/// can then take the reduction's tile from registers.
+fn readers_next(graph: &Graph, steps: &mut Steps) {
+    let is_fold = |node: NodeId| matches!(graph.node(node).op, NodeOp::Reduce { .. });
+    let is_plain = |node: NodeId| matches!(graph.node(node).op, NodeOp::Map(_) | NodeOp::View(_));
+    for at in 0..steps.order.len() {
+        let reduction = steps.order[at];
+        let next = steps.order.get(at + 1);
+        if !is_fold(reduction) || !next.is_some_and(|next| is_plain(*next)) {
+            continue;
+        }
+        let readers = reading_steps(reduction, steps);
+        let mut between = steps.order[at + 1..].iter();
+        let reader = between.position(|node| !is_plain(*node) || readers.contains(node));
+        // None of those between reads it, so that they can all go first.
+        if let Some(count) = reader
+            && readers.contains(&steps.order[at + 1 + count])
+        {
+            steps.order[at..=at + count].rotate_left(1);
+        }
     }
 }
 
@@ -249,4 +274,23 @@ fn separate_states(graph: &Graph, roles: &mut [Role]) -> Result<(), ScheduleErro
         }
     }
     Ok(())
+}
+
+/// The steps that read a node, itself or through what they compute inline.
+pub(super) fn reading_steps(node: NodeId, steps: &Steps) -> Vec<NodeId> {
+    let mut open = vec![node];
+    let mut seen = FxHashSet::default();
+    let mut found = Vec::new();
+    while let Some(at) = open.pop() {
+        for reader in steps.consumers.get(at.0 as usize).into_iter().flatten() {
+            if !seen.insert(*reader) {
+                continue;
+            }
+            match steps.contains(*reader) {
+                true => found.push(*reader),
+                false => open.push(*reader),
+            }
+        }
+    }
+    found
 }

@@ -412,6 +412,37 @@ impl<'f> Walk<'f> {
         }
     }
 
+    /// Whether a value is used once, and computed by an instruction that can write it where it is wanted.
+    fn only_in_place(&self, value: Value) -> bool {
+        let at = value.0 as usize;
+        let map = self.found.maps[at].as_ref();
+        self.found.uses[at] == 1
+            && !self.found.contracted[at]
+            && map.is_some_and(|(op, _)| computed_in_place(*op, self.function.ty(value)))
+    }
+
+    /// The sum in the same block that a sum goes on from, and when it is made; `None` for one that goes on from what it reads
+    /// of the variable.
+    fn continued(
+        &self,
+        sum: Value,
+        places: &Places,
+        reads_variable: &dyn Fn(&Value) -> bool,
+    ) -> Option<(Value, u32)> {
+        let (_, operands) = self.found.maps[sum.0 as usize].as_ref()?;
+        if operands.iter().any(reads_variable) {
+            return None;
+        }
+        let before = operands
+            .iter()
+            .find(|operand| self.only_in_place(**operand) && self.same_type(**operand, sum))?;
+        Some((*before, places.defined(*before)?))
+    }
+
+    fn same_type(&self, a: Value, b: Value) -> bool {
+        self.function.ty(a) == self.function.ty(b)
+    }
+
     /// Finds which reads of variables need no copy, and which values are computed right into a variable.
     fn variables(&mut self, block: &Block, places: &mut Places) {
         for stmt in block {
@@ -492,17 +523,27 @@ impl<'f> Walk<'f> {
             let Some(made) = places.defined(value) else {
                 continue;
             };
-            let between = touches.iter().any(|touch| touch.at > made && touch.at < at);
-            let direct = self.found.uses[value.0 as usize] == 1
-                && !between
-                && !self.found.contracted[value.0 as usize]
-                && self.found.maps[value.0 as usize]
-                    .as_ref()
-                    .is_some_and(|(op, _)| computed_in_place(*op, self.function.ty(value)));
-            if direct {
-                self.found.into[value.0 as usize] = Some(array);
-                touches[number].begins = made;
+            let untouched = |from: u32, to: u32| {
+                let mut touches = touches.iter();
+                !touches.any(|touch| touch.at > from && touch.at < to)
+            };
+            if !self.only_in_place(value) || !untouched(made, at) {
+                continue;
             }
+            self.found.into[value.0 as usize] = Some(array);
+            // So are those that it continues, one after the other, as in a loop that was written out.
+            let (mut first, mut next) = (made, value);
+            let reads_array = |value: &Value| {
+                let mut touches = touches.iter();
+                touches.any(|touch| matches!(touch.how, How::Read(read) if read == *value))
+            };
+            while let Some((before, made)) = self.continued(next, places, &reads_array)
+                && untouched(made, at)
+            {
+                self.found.into[before.0 as usize] = Some(array);
+                (first, next) = (made, before);
+            }
+            touches[number].begins = first;
         }
         for touch in touches.iter() {
             let How::Read(value) = touch.how else {

@@ -22,6 +22,7 @@ mod linear;
 mod matrix;
 mod memory;
 mod ops;
+mod overwritten;
 mod parallel;
 mod prepare;
 mod stream;

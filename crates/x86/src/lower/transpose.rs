@@ -1,7 +1,8 @@
 //! Copies that exchange two dimensions: what lies side by side is read, and what will lie side by side is written.
 //!
 //! Element by element such a copy takes a load and a store for each. In blocks of 16 by 16 elements of four bytes it takes 16 loads,
-//! 16 stores and 64 instructions in between. Packed operands of contractions are such copies.
+//! 16 stores and 64 instructions in between. Packed operands of contractions are such copies. Loops that together go through what
+//! lies in one piece count as one dimension: those over the channels and the window of a convolution's weights.
 //!
 //! Copies that interleave two rows of two-byte elements, or four of single bytes, fill a register with 16 elements of each row: that
 //! is how a matrix unit reads its right factor.
@@ -16,7 +17,7 @@ use crate::asm::{Alu, Bits, Cond, Prefetch, Vop, Width};
 use crate::level::Level;
 use crate::machine::{Inst as M, Source, VReg};
 use loopwright_kernel::{Block, Inst, LoopKind, Stmt, Type, Value};
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 /// Rows and columns of a block.
 const BLOCK: i64 = 16;
@@ -29,11 +30,11 @@ const BLOCKS_AHEAD: i64 = 4;
 struct Dimension {
     var: Value,
     start: Value,
-    /// How many elements: a multiple of [`BLOCK`] but for interleaved rows.
+    /// How many elements.
     count: i64,
 }
 
-/// A copy that exchanges two dimensions.
+/// A copy that exchanges two dimensions of a multiple of [`BLOCK`] elements each.
 struct Transpose {
     /// Along which elements that lie side by side are read.
     read: Dimension,
@@ -92,32 +93,43 @@ impl Writer<'_, '_, '_> {
         Ok(true)
     }
 
-    /// How many elements a loop goes over, one by one.
+    /// A loop over elements one by one whose number is known.
     fn dimension(&self, var: Value, [start, end, step]: [Value; 3]) -> Option<Dimension> {
         let form = |value: Value| {
             let form = &self.found.forms[value.0 as usize];
             form.clone().unwrap_or_else(|| Linear::value(value))
         };
         let count = form(end).plus(&form(start).times(-1)).known()?;
-        let elements = self.known(step) == Some(1) && count > 0;
-        elements.then_some(Dimension { var, start, count })
+        let whole = self.known(step) == Some(1) && count > 0;
+        whole.then_some(Dimension { var, start, count })
+    }
+
+    /// Loops in each other with nothing but index arithmetic between, and the innermost body.
+    fn nest<'s>(&self, stmt: &'s Stmt) -> Option<(SmallVec<[Dimension; 4]>, &'s Block)> {
+        let (var, bounds, mut body) = for_loop(stmt)?;
+        let mut loops = smallvec![self.dimension(var, bounds)?];
+        loop {
+            let mut inner = None;
+            for stmt in body {
+                match stmt {
+                    Stmt::Let(value, Inst::Map(..)) if *self.function.ty(*value) == Type::INDEX => {
+                    }
+                    stmt @ Stmt::For { .. } if inner.is_none() => inner = Some(stmt),
+                    _ if inner.is_none() => return Some((loops, body)),
+                    _ => return None,
+                }
+            }
+            let (var, bounds, inside) = for_loop(inner?)?;
+            loops.push(self.dimension(var, bounds)?);
+            body = inside;
+        }
     }
 
     fn recognised(&self, stmt: &Stmt) -> Option<Copied> {
-        let (outer_var, outer_bounds, outer_body) = for_loop(stmt)?;
-        // Index arithmetic and one loop.
-        let mut inner = None;
-        for stmt in outer_body {
-            match stmt {
-                Stmt::Let(value, Inst::Map(..)) if *self.function.ty(*value) == Type::INDEX => {}
-                stmt if inner.is_none() => inner = Some(for_loop(stmt)?),
-                _ => return None,
-            }
-        }
-        let (inner_var, inner_bounds, inner_body) = inner?;
+        let (loops, body) = self.nest(stmt)?;
         // Index arithmetic, one load and one store.
         let (mut load, mut store) = (None, None);
-        for stmt in inner_body {
+        for stmt in body {
             match stmt {
                 Stmt::Let(value, Inst::Map(..)) if *self.function.ty(*value) == Type::INDEX => {}
                 Stmt::Let(value, Inst::Load { ptr, index }) if load.is_none() => {
@@ -137,34 +149,62 @@ impl Writer<'_, '_, '_> {
         if loaded != stored || size > 4 || !self.apart(from_ptr, to_ptr) {
             return None;
         }
-        let outer = self.dimension(outer_var, outer_bounds)?;
-        let inner = self.dimension(inner_var, inner_bounds)?;
-        // The inner loop's bounds are the same in every round of the outer one.
-        let start = self.found.forms[inner.start.0 as usize].as_ref();
-        let moves = |term: &Term| {
-            let mut factors = term.factors.iter();
-            factors.any(|factor| self.is_inside(outer_var, *factor))
+        // The bounds of a loop are the same in every round of those around it.
+        let outermost = loops[0].var;
+        let is_fixed = |start: Value| {
+            let form = self.found.forms[start.0 as usize].as_ref();
+            let mut terms = form.into_iter().flat_map(|form| &form.terms);
+            let moves = |term: &Term| {
+                let mut factors = term.factors.iter();
+                factors.any(|factor| self.is_inside(outermost, *factor))
+            };
+            !terms.any(moves)
         };
-        if start.is_some_and(|form| form.terms.iter().any(moves)) {
+        if !loops[1..].iter().all(|inner| is_fixed(inner.start)) {
             return None;
         }
         let at = |ptr, index| address(self.module, self.function, self.found, ptr, index);
-        let (from, to) = (at(from_ptr, from_index), at(to_ptr, to_index));
-        let [from_outer, from_inner] = self.strides(&from, outer_var, inner_var)?;
-        let [to_outer, to_inner] = self.strides(&to, outer_var, inner_var)?;
-        let beside = |stride: &Linear| stride.known() == Some(size);
-        let (read, written, from_stride, to_stride) = if beside(&from_outer) && beside(&to_inner) {
-            (outer, inner, from_inner, to_outer)
-        } else if beside(&from_inner) && beside(&to_outer) {
-            (inner, outer, from_outer, to_inner)
-        } else {
-            return None;
+        let (mut from, mut to) = (at(from_ptr, from_index), at(to_ptr, to_index));
+        let vars: SmallVec<[Value; 4]> = loops.iter().map(|dimension| dimension.var).collect();
+        let from_strides = self.strides(&from, &vars)?;
+        let to_strides = self.strides(&to, &vars)?;
+        let only = |strides: &[Linear]| {
+            let mut found = (0..loops.len()).filter(|at| strides[*at].known() == Some(size));
+            found.next().filter(|_| found.next().is_none())
         };
-        if read.count % BLOCK != 0 {
+        let (read_at, written_at) = (only(&from_strides)?, only(&to_strides)?);
+        if read_at == written_at {
             return None;
         }
+        // The other loops go on where the one along which is read ends, each where those inside it end, there and here.
+        let mut read = loops[read_at];
+        let mut rest: SmallVec<[usize; 4]> = (0..loops.len())
+            .filter(|at| *at != read_at && *at != written_at)
+            .collect();
+        while !rest.is_empty() {
+            let goes_on =
+                |strides: &[Linear], at: usize| strides[at] == strides[read_at].times(read.count);
+            let next = rest
+                .iter()
+                .position(|at| goes_on(&from_strides, *at) && goes_on(&to_strides, *at))?;
+            let next = rest.remove(next);
+            let Dimension { var, start, count } = loops[next];
+            read.count = read.count.checked_mul(count)?;
+            let start = self.found.forms[start.0 as usize].clone()?;
+            for (address, stride) in [
+                (&mut from, &from_strides[next]),
+                (&mut to, &to_strides[next]),
+            ] {
+                let moved = start.plus(&Linear::value(var).times(-1));
+                *address = address.plus(&moved.product(stride)?);
+            }
+        }
+        let written = loops[written_at];
+        let blocks = |dimension: Dimension| dimension.count % BLOCK == 0;
+        let from_stride = from_strides[written_at].clone();
+        let to_stride = to_strides[read_at].clone();
         if size == 4 {
-            return (written.count % BLOCK == 0).then_some(Copied::Transposed(Transpose {
+            return (blocks(read) && blocks(written)).then_some(Copied::Transposed(Transpose {
                 read,
                 written,
                 from,
@@ -173,8 +213,8 @@ impl Writer<'_, '_, '_> {
                 to_stride,
             }));
         }
-        let fill = written.count * size == 4 && to_stride.known() == Some(4);
-        fill.then_some(Copied::Interleaved(Interleave {
+        let fills = written.count * size == 4 && to_stride.known() == Some(4);
+        (blocks(read) && fills).then_some(Copied::Interleaved(Interleave {
             read,
             rows: written,
             from,
@@ -237,24 +277,23 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    /// How an address moves with two loops, if it does so evenly.
-    fn strides(&self, address: &Linear, outer: Value, inner: Value) -> Option<[Linear; 2]> {
-        let mut strides = [Linear::default(), Linear::default()];
+    /// How an address moves with each of a nest's loops, if it does so evenly.
+    fn strides(&self, address: &Linear, vars: &[Value]) -> Option<SmallVec<[Linear; 4]>> {
+        let mut strides: SmallVec<[Linear; 4]> = smallvec![Linear::default(); vars.len()];
         for term in &address.terms {
-            let of = |var: Value| term.factors.iter().filter(|factor| **factor == var).count();
-            let other = |factor: &Value| {
-                *factor != outer && *factor != inner && self.is_inside(outer, *factor)
-            };
+            let other = |factor: &Value| !vars.contains(factor) && self.is_inside(vars[0], *factor);
             if term.factors.iter().any(other) {
                 return None;
             }
-            let (var, stride) = match (of(outer), of(inner)) {
-                (0, 0) => continue,
-                (1, 0) => (outer, &mut strides[0]),
-                (0, 1) => (inner, &mut strides[1]),
-                _ => return None,
+            let mut own = term.factors.iter().filter(|factor| vars.contains(factor));
+            let (Some(var), another) = (own.next(), own.next()) else {
+                continue;
             };
-            *stride = stride.plus(&term.without(var));
+            if another.is_some() {
+                return None;
+            }
+            let at = vars.iter().position(|other| other == var)?;
+            strides[at] = strides[at].plus(&term.without(*var));
         }
         Some(strides)
     }
