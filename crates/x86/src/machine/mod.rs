@@ -188,7 +188,6 @@ pub(crate) enum Inst {
         value: VReg,
     },
     /// Fetches a line of memory into the caches.
-    #[expect(dead_code, reason = "kernels have no prefetches yet")]
     Prefetch { kind: Prefetch, at: Place },
     /// A place to jump to.
     Label(Label),
