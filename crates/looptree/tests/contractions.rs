@@ -64,7 +64,7 @@ fn a_deep_product_is_folded_in_blocks_of_a_panel() {
     assert_eq!(
         steps(program),
         [
-            "panel1: layout=[j/64, k, j], j/64, k/2048, k, j/16, j vectorize",
+            "panel1: layout=[j/64, k, j], j/64, k/2048, k, j/16 unroll, j vectorize",
             "C: j/64, k/2048, i/6, k, i unroll, j/16 unroll, j vectorize",
         ]
     );

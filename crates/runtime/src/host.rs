@@ -156,22 +156,48 @@ unsafe impl Send for HostSlab {}
 // SAFETY: as above.
 unsafe impl Sync for HostSlab {}
 
+/// Bytes of a large page.
+const LARGE_PAGE: usize = 2 << 20;
+
 impl HostSlab {
     fn zeroed(bytes: usize) -> Option<HostSlab> {
+        let is_large = bytes >= LARGE_PAGE;
+        let (alignment, room) = match is_large {
+            true => (LARGE_PAGE, bytes.checked_next_multiple_of(LARGE_PAGE)?),
+            false => (ALIGNMENT, bytes),
+        };
         // With the alignment that every allocator gives, and room to move up to ours: the system then
         // hands out pages that are zero already, while asking for more alignment would have each byte
         // written.
-        let layout = Layout::from_size_align(bytes.checked_add(ALIGNMENT)?, 16).ok()?;
+        let layout = Layout::from_size_align(room.checked_add(alignment)?, 16).ok()?;
         // SAFETY: the size is not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        let offset = start.as_ptr().align_offset(ALIGNMENT);
-        Some(HostSlab {
+        let offset = start.as_ptr().align_offset(alignment);
+        let slab = HostSlab {
             // SAFETY: an offset is less than the alignment, and so many bytes were added.
             start: unsafe { start.add(offset) },
             bytes,
             owner: Owner::Own(start, layout),
-        })
+        };
+        if is_large {
+            slab.ask_for_large_pages(room);
+        }
+        Some(slab)
     }
+
+    /// Asks the system for large pages, where it has them: rows of a large matrix are on more pages than the processor
+    /// remembers the addresses of.
+    #[cfg(target_os = "linux")]
+    fn ask_for_large_pages(&self, room: usize) {
+        use rustix::mm::{Advice, madvise};
+        // SAFETY: so many bytes from the start on are the slab's own; the advice changes nothing that is in them.
+        let advised = unsafe { madvise(self.start.as_ptr().cast(), room, Advice::LinuxHugepage) };
+        // A system that has none goes on with its small pages, which is right as well.
+        let _ = advised;
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn ask_for_large_pages(&self, _room: usize) {}
 }
 
 impl Drop for HostSlab {

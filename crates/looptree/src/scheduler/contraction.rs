@@ -472,6 +472,10 @@ impl Work<'_> {
         }
         let contiguous = dims.last() == Some(&tile.vector);
         if contiguous {
+            if tile.vectors > 1 {
+                let why = "the vectors of a row of the panel";
+                loops.push(tile.vector, tile.lanes, Annotation::Unroll, why);
+            }
             loops.vectors(tile.vector, tile.lanes);
         } else {
             loops.serial(tile.vector, 1, "element by element: it lies the other way");

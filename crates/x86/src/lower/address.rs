@@ -24,7 +24,7 @@ pub(crate) struct Plan {
 }
 
 /// Whether there is a loop in a block.
-fn has_loop(block: &Block) -> bool {
+pub(crate) fn has_loop(block: &Block) -> bool {
     block.iter().any(|stmt| match stmt {
         Stmt::For { .. } | Stmt::While { .. } => true,
         other => other.blocks().into_iter().flatten().any(has_loop),
@@ -148,7 +148,7 @@ impl Writer<'_, '_, '_> {
 
     /// Terms that do not change in a loop, what its variable is multiplied with in the others, and whether there are more that
     /// change in another way.
-    fn split(&self, var: Value, terms: &Terms) -> (Linear, Linear, bool) {
+    pub(crate) fn split(&self, var: Value, terms: &Terms) -> (Linear, Linear, bool) {
         let (mut fixed, mut stride) = (Linear::default(), Linear::default());
         let mut other = false;
         for term in terms {

@@ -1,6 +1,7 @@
 //! Functions and statements.
 
 use super::address::Plan;
+use super::ahead::{Written, written};
 use super::analyse::Analysis;
 use super::linear::Linear;
 use super::value::Pieces;
@@ -81,6 +82,10 @@ pub(crate) struct Writer<'m, 's, 'a> {
     pub(crate) parallels: u32,
     /// Where the work-item's numbers are.
     pub(crate) item: Option<VReg>,
+    /// The loops around, with their steps.
+    pub(crate) around: Vec<(Value, Value)>,
+    /// What is written after the loop that comes next.
+    pub(crate) written: Vec<Written>,
 }
 
 /// Stands for the work-item's numbers among captured values.
@@ -127,6 +132,8 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
             rooms: FxHashMap::default(),
             parallels: 0,
             item: None,
+            around: Vec::new(),
+            written: Vec::new(),
         }
     }
 
@@ -317,7 +324,12 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
 
     pub(crate) fn block(&mut self, block: &Block) -> Result<(), Refusal> {
         self.scopes.push(Scope::default());
-        let result = block.iter().try_for_each(|stmt| self.statement(stmt));
+        let result = block.iter().enumerate().try_for_each(|(at, stmt)| {
+            if let Stmt::For { .. } = stmt {
+                self.written = written(&block[at + 1..]);
+            }
+            self.statement(stmt)
+        });
         self.scopes.pop();
         result
     }
@@ -524,6 +536,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
         step: Value,
         body: &Block,
     ) -> Result<(), Refusal> {
+        let written = std::mem::take(&mut self.written);
         let (first, last, by) = (
             self.known_bound(start),
             self.known_bound(end),
@@ -549,6 +562,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
             (None, Bound::Value(end)) => Source::Reg(self.gpr(end)),
             (None, Bound::Reg(end)) => Source::Reg(end),
         };
+        let step_value = step;
         let step = match by.and_then(|by| i32::try_from(by).ok()) {
             Some(by) => Source::Imm(by),
             None => Source::Reg(self.gpr(step)),
@@ -586,14 +600,21 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
             self.emit(M::Label(labels.brk));
             return Ok(());
         }
+        let mut parts = self.parts(var, (first, last, by), (counter, limit), &written, body);
         let plan = self.plan(var, counter, step, body);
+        let stop = match &mut parts {
+            Some(parts) => self.begin_part(parts, counter, limit),
+            None => limit,
+        };
         let head = self.shared.asm.label();
         let number = self.enter_loop();
         self.emit(M::Head(head));
         let moves = plan.moves.clone();
         self.plans.push(plan);
         self.exits.push(labels);
+        self.around.push((var, step_value));
         let result = self.block(body);
+        self.around.pop();
         self.exits.pop();
         self.plans.pop();
         self.scopes.pop();
@@ -621,10 +642,13 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
         self.emit(M::Compare {
             bits: Bits::B64,
             a: counter,
-            b: limit,
+            b: stop,
         });
         self.emit(M::JumpIf(Cond::Less, head));
         self.leave_loop(number);
+        if let Some(parts) = &parts {
+            self.end_part(parts, counter, limit);
+        }
         self.emit(M::Label(labels.brk));
         Ok(())
     }

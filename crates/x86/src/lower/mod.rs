@@ -9,6 +9,7 @@
 //! [`loopwright_ops::evaluate`], which is what the interpreter calls.
 
 mod address;
+mod ahead;
 mod analyse;
 mod calls;
 mod convert;
