@@ -299,10 +299,14 @@ impl Lowering<'_> {
             };
             // Lanes are neighbours as long as they are in one piece of the dimension.
             let block = layout.blocks[number];
-            let in_one_piece = axis
-                .outer
-                .is_none_or(|outer| self.piece(*dim, &index, block, outer).is_some());
-            if !in_one_piece {
+            let steps = || {
+                let axes = layout.axes.iter().filter(|axis| axis.dim == *dim);
+                axes.map(|axis| axis.step).filter(|step| *step > 1)
+            };
+            let within = |step: i64| self.piece(*dim, &index, block, step).is_some();
+            // A piece within which they are makes up the larger ones that it divides.
+            let in_one_piece = |whole: i64| steps().any(|step| whole % step == 0 && within(step));
+            if axis.outer.is_some() && !steps().all(in_one_piece) {
                 return Ok(Lanes::Scattered);
             }
             lanes = Lanes::Contiguous;

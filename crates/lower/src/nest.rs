@@ -7,7 +7,7 @@ use crate::program::Lowering;
 use loopwright_graph::{DimId, NodeId, NodeOp};
 use loopwright_kernel::{LoopKind, Value};
 use loopwright_looptree::{
-    Allocation, Annotation, LoopSpec, Storage, TreeNode, TreeRef, loop_dims,
+    Allocation, Annotation, LoopSpec, Storage, TreeNode, TreeRef, carries, loop_dims,
 };
 
 /// How many elements a loop covers.
@@ -135,7 +135,7 @@ impl<'a> Lowering<'a> {
 
     /// A loop and what runs inside it.
     fn rounds_of(&mut self, place: TreeRef, spec: LoopSpec) -> Result<(), LowerError> {
-        if self.loop_kind(place, spec) == LoopKind::Parallel {
+        if self.loop_kind(place, spec) == LoopKind::Parallel && !self.is_in_fold(place) {
             let inner = self.rounds_shared_with(place);
             if !inner.is_empty() || self.has_other_tail(place, spec) {
                 let mut places = vec![place];
@@ -145,6 +145,19 @@ impl<'a> Lowering<'a> {
             }
         }
         self.run_loop(place, spec, &mut |lowering| lowering.block(Some(place)))
+    }
+
+    /// Whether a loop around folds something inside: its running values have fixed places in loops of a known length.
+    fn is_in_fold(&self, place: TreeRef) -> bool {
+        let leaves = self.tree.leaves(place);
+        let folds = |open: &TreeRef| {
+            let spec = self.tree.spec(*open);
+            spec.is_some_and(|spec| {
+                let mut leaves = leaves.iter();
+                leaves.any(|leaf| carries(self.graph, *leaf, spec.dim))
+            })
+        };
+        self.open.iter().any(folds)
     }
 
     /// Runs `body` once for every round of a loop of the tree.

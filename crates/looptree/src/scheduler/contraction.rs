@@ -62,6 +62,10 @@ impl Work<'_> {
             Some((rows, count)) => self.panels(node, &tile, (rows, count), reads, rough),
             None => Vec::new(),
         };
+        let panels: Vec<NodeId> = panels
+            .into_iter()
+            .filter(|array| self.reads_alone(node, *array, steps))
+            .collect();
         let deep = self.depth_block(node, &dims, &tile, &panels);
         let mut nests = Vec::new();
         for array in &panels {
@@ -511,6 +515,13 @@ impl Work<'_> {
         let even = even.find(|step| size(first) % step == 0);
         let step = even.unwrap_or(most);
         (step > 1 && step < size(first)).then_some((*first, step))
+    }
+
+    /// Whether no other step reads an array through nodes of this step's expression: they can read a copy then.
+    fn reads_alone(&self, node: NodeId, array: NodeId, steps: &Steps) -> bool {
+        let readers = self.readers(node, array, steps);
+        let mut inline = readers.into_iter().filter(|reader| *reader != node);
+        inline.all(|reader| reading_steps(reader, steps) == [node])
     }
 
     /// The nodes of a step's expression that read an array themselves.

@@ -9,7 +9,7 @@ use loopwright_kernel::{
     Block, Function, FunctionKind, Inst, LoopKind, Module, Space, Stmt, Type, Value,
 };
 use loopwright_ops::{DType, Op, Scalar};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 /// What is known of a function.
@@ -404,7 +404,7 @@ impl<'f> Walk<'f> {
     /// Finds loads of scalars that are only wanted in all lanes of vectors.
     fn broadcasts(&mut self, block: &Block) {
         let mut splats: FxHashMap<Value, u32> = FxHashMap::default();
-        count_splats(block, &self.found.variable, &mut splats);
+        count_splats(self.function, block, &self.found.variable, &mut splats);
         for (value, count) in splats {
             if self.found.uses[value.0 as usize] == count {
                 self.found.broadcast[value.0 as usize] = true;
@@ -523,9 +523,12 @@ impl<'f> Walk<'f> {
             let Some(made) = places.defined(value) else {
                 continue;
             };
+            // The variable is there from its definition on.
+            let made_in = places.defined(array);
             let untouched = |from: u32, to: u32| {
                 let mut touches = touches.iter();
-                !touches.any(|touch| touch.at > from && touch.at < to)
+                made_in.is_none_or(|made_in| made_in < from)
+                    && !touches.any(|touch| touch.at > from && touch.at < to)
             };
             if !self.only_in_place(value) || !untouched(made, at) {
                 continue;
@@ -642,30 +645,49 @@ impl Places {
 }
 
 /// How often elements of memory, but not of variables, are put into all lanes of a vector.
-fn count_splats(block: &Block, variable: &[bool], splats: &mut FxHashMap<Value, u32>) {
-    let mut loads: FxHashMap<Value, ()> = FxHashMap::default();
+fn count_splats(
+    function: &Function,
+    block: &Block,
+    variable: &[bool],
+    splats: &mut FxHashMap<Value, u32>,
+) {
     fn collect(
+        function: &Function,
         block: &Block,
         variable: &[bool],
-        loads: &mut FxHashMap<Value, ()>,
+        loads: &mut FxHashSet<Value>,
         splats: &mut FxHashMap<Value, u32>,
     ) {
         for stmt in block {
             match stmt {
                 Stmt::Let(value, Inst::Load { ptr, .. }) if !variable[ptr.0 as usize] => {
-                    loads.insert(*value, ());
+                    loads.insert(*value);
                 }
-                Stmt::Let(_, Inst::Splat(value)) if loads.contains_key(value) => {
+                Stmt::Let(_, Inst::Splat(value)) if loads.contains(value) => {
                     *splats.entry(*value).or_default() += 1;
+                }
+                Stmt::For {
+                    kind: LoopKind::Parallel,
+                    body,
+                    ..
+                } => {
+                    // A task takes scalars from outside as they are: integers in general registers.
+                    let mut taken = loads.clone();
+                    taken.retain(|value| {
+                        let ty = function.ty(*value);
+                        matches!(ty, Type::Scalar(DType::F32 | DType::F64))
+                    });
+                    collect(function, body, variable, &mut taken, splats);
+                    continue;
                 }
                 _ => {}
             }
             for inner in stmt.blocks().into_iter().flatten() {
-                collect(inner, variable, loads, splats);
+                collect(function, inner, variable, loads, splats);
             }
         }
     }
-    collect(block, variable, &mut loads, splats);
+    collect(function, block, variable, &mut FxHashSet::default(), splats);
 }
 
 /// Ops whose machine instruction writes its result last and at once.
