@@ -17,6 +17,14 @@ pub struct Array {
     bytes: usize,
 }
 
+/// Bytes of a small page.
+const PAGE: usize = 4096;
+
+/// Bytes from which on an array starts at a page. A processor takes a load for one of what a store before it writes if the last
+/// twelve bits of their addresses agree. Where a result is written as far as an operand is read, loads are ahead of stores, and
+/// arrays that start alike keep them apart.
+const PAGE_ALIGNED: usize = 16 * PAGE;
+
 /// Bytes from which on memory in large pages is worth asking for: two of them.
 #[cfg(target_os = "linux")]
 const LARGE: usize = 4 << 20;
@@ -31,7 +39,6 @@ fn ask_for_large_pages(storage: &mut Vec<u8>) {
         return;
     }
     // The system's pages are at least this large; larger ones make it refuse, which is no harm.
-    const PAGE: usize = 4096;
     let start = room.as_ptr().align_offset(PAGE);
     let bytes = room.len().saturating_sub(start) / PAGE * PAGE;
     // SAFETY: the range lies within the vector's own memory, and the advice changes nothing that can be read.
@@ -88,14 +95,18 @@ impl Array {
         };
         let count = count(shape).ok_or_else(memory)?;
         let bytes = count.checked_mul(dtype.bytes()).ok_or_else(memory)?;
-        let room = bytes.checked_add(ALIGNMENT - 1).ok_or_else(memory)?;
+        let alignment = match bytes >= PAGE_ALIGNED {
+            true => PAGE,
+            false => ALIGNMENT,
+        };
+        let room = bytes.checked_add(alignment - 1).ok_or_else(memory)?;
         let mut storage: Vec<u8> = Vec::new();
         storage.try_reserve_exact(room).map_err(|_| memory())?;
         ask_for_large_pages(&mut storage);
         storage.resize(room, 0);
-        let start = storage.as_ptr().align_offset(ALIGNMENT);
+        let start = storage.as_ptr().align_offset(alignment);
         // The only pointers that cannot be aligned are those of compile-time evaluation.
-        assert!(start < ALIGNMENT, "a byte pointer can be aligned");
+        assert!(start < alignment, "a byte pointer can be aligned");
         Ok(Array {
             dtype,
             shape: shape.to_vec(),
