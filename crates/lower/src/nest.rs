@@ -4,11 +4,9 @@ use crate::error::LowerError;
 use crate::fold::Cells;
 use crate::index::Place;
 use crate::program::Lowering;
-use loopwright_graph::{DimId, NodeId, NodeOp};
+use loopwright_graph::{DimId, NodeOp};
 use loopwright_kernel::{LoopKind, Value};
-use loopwright_looptree::{
-    Allocation, Annotation, LoopSpec, Storage, TreeNode, TreeRef, carries, loop_dims,
-};
+use loopwright_looptree::{Annotation, LoopSpec, Storage, TreeNode, TreeRef, carries, loop_dims};
 
 /// How many elements a loop covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -321,9 +319,6 @@ impl<'a> Lowering<'a> {
             self.builder.end_block();
             return result;
         }
-        if self.may_overlap(place, spec) {
-            return self.overlapping(place, spec, (first, end), count, body);
-        }
         let tail = self.builder.mod_i64(count, step);
         let full_end = self.builder.sub_i64(end, tail);
         self.counted(
@@ -340,76 +335,6 @@ impl<'a> Lowering<'a> {
         let result = self.round(place, spec, at, Extent::Dynamic(tail), body);
         self.builder.end_block();
         result
-    }
-
-    /// Full rounds only: the last one starts so early that it ends with the loop, and computes again some of what the one
-    /// before has computed. Where a loop is shorter than a round, the round is.
-    fn overlapping(
-        &mut self,
-        place: TreeRef,
-        spec: LoopSpec,
-        (first, end): (Value, Value),
-        count: Value,
-        body: Body<'_, 'a>,
-    ) -> Result<(), LowerError> {
-        let step = self.builder.const_i64(spec.step);
-        let short = self.builder.lt_i64(count, step);
-        self.builder.begin_if(short);
-        let at = self.place_of(first);
-        let result = self.round(place, spec, at, Extent::Dynamic(count), body);
-        self.builder.begin_else();
-        result?;
-        let latest = self.builder.sub_i64(end, step);
-        let name = self.graph.dim(spec.dim).name.clone();
-        let at = self
-            .builder
-            .begin_for(first, end, step, LoopKind::Serial, &name);
-        let at = self.builder.min_i64(at, latest);
-        let result = self.round(
-            place,
-            spec,
-            Place::value(at),
-            Extent::Const(spec.step),
-            body,
-        );
-        self.builder.end_block();
-        self.builder.end_block();
-        result
-    }
-
-    /// Whether rounds of a loop may compute the same elements again: what is computed depends on nothing that the loop
-    /// writes, and no memory is laid out in the loop's rounds.
-    fn may_overlap(&self, place: TreeRef, spec: LoopSpec) -> bool {
-        if spec.annotation != Annotation::Serial {
-            return false;
-        }
-        let is_pure = |leaf: &NodeId| {
-            let parts = self.graph.node(*leaf);
-            let form = matches!(
-                parts.op,
-                NodeOp::Map(_)
-                    | NodeOp::Cast
-                    | NodeOp::Bitcast
-                    | NodeOp::View(_)
-                    | NodeOp::Index(_)
-                    | NodeOp::Reduce { .. }
-            );
-            // A sum that goes on from one round of an outer loop to the next would take the same elements twice.
-            let folded = |dim: DimId| !parts.dims.contains(&dim);
-            let dims = loop_dims(self.graph, *leaf);
-            let goes_on = self.open.iter().any(|open| {
-                let spec = self.tree.spec(*open);
-                spec.is_some_and(|spec| dims.contains(&spec.dim) && folded(spec.dim))
-            });
-            let in_place = matches!(self.allocations[leaf].storage, Storage::State(_));
-            form && !goes_on && !in_place && parts.dims.contains(&spec.dim)
-        };
-        let in_rounds = |allocation: &Allocation| {
-            let mut axes = allocation.axes.iter();
-            axes.any(|axis| axis.dim == spec.dim && (axis.step != 1 || axis.outer.is_some()))
-                || allocation.slots.iter().any(|slot| slot.place == place)
-        };
-        self.tree.leaves(place).iter().all(is_pure) && !self.allocations.values().any(in_rounds)
     }
 
     fn counted(
