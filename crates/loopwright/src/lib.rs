@@ -100,6 +100,7 @@ pub use loopwright_null as null;
 pub use loopwright_ops as ops;
 pub use loopwright_runtime as runtime;
 pub use loopwright_symbolic as symbolic;
+pub use loopwright_tensor as tensor;
 pub use loopwright_text as text;
 pub use loopwright_x86 as x86;
 

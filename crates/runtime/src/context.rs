@@ -461,6 +461,41 @@ impl Context {
         Ok(self.with_node(Node::part(part, whole, index * bytes, origin)))
     }
 
+    /// A context in which `name` is an array that another context of the same stream has as `of`: the
+    /// same memory under another name.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Slice`] where the other context has no such array, this one has `name` already, or
+    /// they belong to different streams, between which arrays are copied.
+    pub fn with_array(
+        &self,
+        name: &str,
+        other: &Context,
+        of: &str,
+    ) -> Result<Context, RuntimeError> {
+        let refuse = |reason: &str| RuntimeError::Slice {
+            node: of.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let whole = other
+            .find(of)
+            .ok_or_else(|| refuse("the other context has no such node"))?;
+        if self.find(name).is_some() {
+            return Err(refuse(&format!("the context has a node `{name}` already")));
+        }
+        if self.shared.stream.id() != other.shared.stream.id() {
+            return Err(refuse("the other context belongs to another stream"));
+        }
+        let info = ArrayInfo {
+            name: name.into(),
+            dtype: whole.info.dtype,
+            shape: whole.info.shape.clone(),
+            bytes: whole.info.bytes,
+        };
+        let origin = Arc::clone(&whole.origin);
+        Ok(self.with_node(Node::alias(info, whole, origin)))
+    }
+
     /// A context in which `name` is an array of the host, used where it lies. It has been written.
     ///
     /// # Errors

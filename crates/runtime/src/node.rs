@@ -90,6 +90,11 @@ impl Node {
         }
     }
 
+    /// An array that is all of another one, under another name.
+    pub(crate) fn alias(info: ArrayInfo, whole: &Arc<Node>, origin: Arc<str>) -> Node {
+        Node::part(info, whole, 0, origin)
+    }
+
     pub(crate) fn entry(&self) -> Entry {
         match &self.memory {
             Memory::Own { entry, .. } => *entry,
@@ -106,6 +111,7 @@ impl Node {
     pub(crate) fn covered(&self) -> Use {
         match &self.memory {
             Memory::Own { .. } => Use::Overwrite,
+            Memory::Part(owner) if self.is_same_place(owner) => Use::Overwrite,
             Memory::Part(_) => Use::Patch,
         }
     }

@@ -1,0 +1,442 @@
+//! Gradients: reverse mode on the lazy program.
+//!
+//! A gradient is a tensor like any other, made of the ops of the table; so gradients of gradients, and
+//! products with Jacobians from either side, are the same code again.
+
+mod elementwise;
+mod fold;
+mod view;
+
+use crate::error::{ErrorKind, TensorError};
+use crate::node::{Kind, Mark, Tensor};
+use crate::ops::failure;
+use loopwright_ops::{ReduceOp, Scalar};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// The gradients of operands: `None` where there is none, or it is zero.
+pub(crate) type Parts = SmallVec<[Option<Tensor>; 3]>;
+
+impl Tensor {
+    /// The gradient of this number with respect to tensors that it is made of. For those that it does not
+    /// depend on, zeros.
+    ///
+    /// ```
+    /// # use loopwright_x86 as _;
+    /// use loopwright_tensor::Tensor;
+    ///
+    /// let x = Tensor::from([1.0f32, 2.0, 3.0]);
+    /// let y = (&x * &x).sum(..);
+    /// let [dx] = y.gradients([&x]);
+    /// assert_eq!(dx.to_vec::<f32>()?, [2.0, 4.0, 6.0]);
+    /// # Ok::<(), loopwright_tensor::TensorError>(())
+    /// ```
+    #[track_caller]
+    pub fn gradients<const N: usize>(&self, of: [&Tensor; N]) -> [Tensor; N] {
+        let gradients = self.gradients_of(&of);
+        gradients
+            .try_into()
+            .unwrap_or_else(|_| unreachable!("as many as were asked for"))
+    }
+
+    /// As [`Tensor::gradients`], for any number of tensors.
+    #[track_caller]
+    pub fn gradients_of(&self, of: &[&Tensor]) -> Vec<Tensor> {
+        if let Some(failed) = failure(&[self]) {
+            return vec![failed; of.len()];
+        }
+        if self.rank() != 0 {
+            let error = TensorError::new(ErrorKind::Gradient {
+                reason: format!(
+                    "the gradient of a single number can be taken, and this is {}; fold it first (`.sum(..)`, `.mean(..)`), or use `vjp`",
+                    self.shape()
+                ),
+            });
+            return vec![Tensor::of_error(error); of.len()];
+        }
+        self.vjp(&self.ones_like(), of)
+    }
+
+    /// The product of a gradient of this tensor with its Jacobian: the gradient of `(self * weight).sum(..)`.
+    #[track_caller]
+    pub fn vjp(&self, weight: &Tensor, of: &[&Tensor]) -> Vec<Tensor> {
+        if let Some(failed) = failure(&[self, weight]) {
+            return vec![failed; of.len()];
+        }
+        if !self.dtype().is_float() {
+            let error = TensorError::new(ErrorKind::Gradient {
+                reason: format!("{} has no derivative; it is taken of floats", self.dtype()),
+            });
+            return vec![Tensor::of_error(error); of.len()];
+        }
+        if weight.shape() != self.shape() || weight.dtype() != self.dtype() {
+            let error = TensorError::new(ErrorKind::Shapes {
+                op: "vjp".to_owned(),
+                left: format!("{}{}", self.dtype(), self.shape()),
+                right: format!("{}{}", weight.dtype(), weight.shape()),
+                reason: "the weight has to be shaped as the tensor".to_owned(),
+            });
+            return vec![Tensor::of_error(error); of.len()];
+        }
+        reverse(self, weight, of)
+    }
+
+    /// The product of the Jacobian with a direction: how the tensor changes when `of` moves along it.
+    ///
+    /// The product from the left is linear in its weight, and its own gradient there is this one.
+    #[track_caller]
+    pub fn jvp(&self, of: &[&Tensor], directions: &[&Tensor]) -> Tensor {
+        if let Some(failed) = failure(&[self]) {
+            return failed;
+        }
+        if of.len() != directions.len() {
+            return Tensor::failed(ErrorKind::Argument {
+                op: "jvp".to_owned(),
+                reason: format!(
+                    "{} directions are given for {} tensors",
+                    directions.len(),
+                    of.len()
+                ),
+            });
+        }
+        let weight = self.zeros_like();
+        let products = self.vjp(&weight, of);
+        let mut total: Option<Tensor> = None;
+        for (product, direction) in products.iter().zip(directions) {
+            let part = product.vjp(direction, &[&weight]).remove(0);
+            total = Some(match total {
+                Some(total) => total + part,
+                None => part,
+            });
+        }
+        total.unwrap_or(weight)
+    }
+
+    /// The tensor as a constant: nothing flows back through it.
+    #[track_caller]
+    pub fn stop_gradient(&self) -> Tensor {
+        if let Some(failed) = failure(&[self]) {
+            return failed;
+        }
+        let kind = Kind::Marked(Mark::Stop);
+        Tensor::make(kind, &[self], self.shape().clone(), self.dtype())
+    }
+
+    /// Computes what this tensor is made of again where gradients need it, back to `from`, in place of
+    /// keeping it: less memory for more work.
+    #[track_caller]
+    pub fn recomputed(&self, from: &[&Tensor]) -> Tensor {
+        let mut inputs = vec![self];
+        inputs.extend(from);
+        if let Some(failed) = failure(&inputs) {
+            return failed;
+        }
+        let kind = Kind::Marked(Mark::Recompute);
+        Tensor::make(kind, &inputs, self.shape().clone(), self.dtype())
+    }
+
+    /// The tensor with a gradient of its own: `gradient` gets the tensors in `of`, the value and the
+    /// gradient of the value, and gives a gradient for each of `of`. Nothing else of what the tensor is
+    /// made of gets one.
+    #[track_caller]
+    pub fn with_gradient(
+        &self,
+        of: &[&Tensor],
+        gradient: impl Fn(&[Tensor], &Tensor, &Tensor) -> Vec<Tensor> + Send + Sync + 'static,
+    ) -> Tensor {
+        let mut inputs = vec![self];
+        inputs.extend(of);
+        if let Some(failed) = failure(&inputs) {
+            return failed;
+        }
+        let kind = Kind::Marked(Mark::Custom(Arc::new(gradient)));
+        Tensor::make(kind, &inputs, self.shape().clone(), self.dtype())
+    }
+}
+
+/// All tensors that `root` is made of, whether or not they have values, operands first.
+fn history(root: &Tensor) -> Vec<Tensor> {
+    let mut seen = FxHashSet::default();
+    let mut open = vec![root.clone()];
+    let mut found = Vec::new();
+    while let Some(tensor) = open.pop() {
+        if seen.insert(tensor.node.id) {
+            open.extend(tensor.node.inputs.iter().cloned());
+            found.push(tensor);
+        }
+    }
+    found.sort_unstable_by_key(|tensor| tensor.node.id);
+    found
+}
+
+#[track_caller]
+fn reverse(root: &Tensor, weight: &Tensor, of: &[&Tensor]) -> Vec<Tensor> {
+    let wanted: FxHashSet<u64> = of.iter().map(|tensor| tensor.node.id).collect();
+    let order = history(root);
+    // What depends on what is asked for; nothing flows anywhere else.
+    let mut depends: FxHashSet<u64> = FxHashSet::default();
+    for tensor in &order {
+        let node = &tensor.node;
+        let through = match node.kind {
+            Kind::Marked(Mark::Stop) => false,
+            _ => node
+                .inputs
+                .iter()
+                .any(|input| depends.contains(&input.node.id)),
+        };
+        if through || wanted.contains(&node.id) {
+            depends.insert(node.id);
+        }
+    }
+    let mut sums: FxHashMap<u64, Tensor> = FxHashMap::default();
+    if depends.contains(&root.node.id) {
+        sums.insert(root.node.id, weight.clone());
+    }
+    for tensor in order.iter().rev() {
+        let Some(gradient) = sums.get(&tensor.node.id).cloned() else {
+            continue;
+        };
+        if tensor
+            .node
+            .inputs
+            .iter()
+            .all(|input| !depends.contains(&input.node.id))
+        {
+            continue;
+        }
+        let parts = match parts(tensor, &gradient) {
+            Ok(parts) => parts,
+            Err(error) => return vec![Tensor::of_error(error); of.len()],
+        };
+        for (input, part) in tensor.node.inputs.iter().zip(parts) {
+            let Some(part) = part else { continue };
+            if !depends.contains(&input.node.id) {
+                continue;
+            }
+            debug_assert!(
+                part.is_failed() || part.rank() == input.rank(),
+                "the gradient of {:?} is {part:?}",
+                input
+            );
+            let sum = match sums.remove(&input.node.id) {
+                Some(sum) => sum + part,
+                None => part,
+            };
+            sums.insert(input.node.id, sum);
+        }
+    }
+    of.iter()
+        .map(|tensor| {
+            sums.get(&tensor.node.id)
+                .cloned()
+                .unwrap_or_else(|| tensor.zeros_like())
+        })
+        .collect()
+}
+
+/// What flows from a tensor's gradient to its operands.
+#[track_caller]
+fn parts(tensor: &Tensor, gradient: &Tensor) -> Result<Parts, TensorError> {
+    let node = &tensor.node;
+    let inputs = &node.inputs;
+    let one = |part: Tensor| Ok(Parts::from_iter([Some(part)]));
+    let none = || Ok(Parts::from_elem(None, inputs.len()));
+    match &node.kind {
+        Kind::Failed(error) => Err(error.clone()),
+        Kind::Data
+        | Kind::Variable(_)
+        | Kind::Argument(_)
+        | Kind::Constant(_)
+        | Kind::Index
+        | Kind::Size(_) => none(),
+        Kind::Map(op) => elementwise::parts(*op, inputs, tensor, gradient),
+        Kind::Cast => match inputs[0].dtype().is_float() && node.dtype.is_float() {
+            true => one(gradient.cast(inputs[0].dtype())),
+            false => none(),
+        },
+        Kind::Bitcast | Kind::ArgReduce { .. } | Kind::ArgSort { .. } => none(),
+        Kind::Reduce { op, over } => match fold::reduce(*op, over, &inputs[0], tensor, gradient) {
+            Some(part) => one(part),
+            None => none(),
+        },
+        Kind::Scan {
+            op,
+            over,
+            exclusive,
+            reverse,
+        } => {
+            match fold::scan(
+                *op, *over, *exclusive, *reverse, &inputs[0], tensor, gradient,
+            )? {
+                Some(part) => one(part),
+                None => none(),
+            }
+        }
+        Kind::Sort { over, descending } => {
+            let order = inputs[0].argsort(*over, *descending);
+            one(gradient
+                .zeros_like()
+                .scatter_along(&order, gradient, *over, Some(ReduceOp::Sum)))
+        }
+        Kind::View(view) => one(view::part(view, &inputs[0], tensor, gradient)?),
+        Kind::Gather { axis, along } => {
+            let zeros = inputs[0].zeros_like();
+            let part = zeros.scattered(
+                &inputs[1],
+                gradient,
+                *axis,
+                along.clone(),
+                Some(ReduceOp::Sum),
+            )?;
+            Ok(Parts::from_iter([Some(part), None]))
+        }
+        Kind::Scatter {
+            axis,
+            along,
+            combine,
+        } => {
+            let look = |from: &Tensor| from.looked_up(&inputs[1], *axis, along.clone());
+            match combine {
+                Some(ReduceOp::Sum) => Ok(Parts::from_iter([
+                    Some(gradient.clone()),
+                    None,
+                    Some(look(gradient)),
+                ])),
+                Some(ReduceOp::Max | ReduceOp::Min) => {
+                    // Where several are the largest, all of them get it.
+                    let zero = gradient.zeros_like();
+                    let base = crate::ops::select(&inputs[0].eq(tensor), gradient, &zero);
+                    let (found, flows) = (look(tensor), look(gradient));
+                    let updates =
+                        crate::ops::select(&inputs[2].eq(&found), &flows, &flows.zeros_like());
+                    Ok(Parts::from_iter([Some(base), None, Some(updates)]))
+                }
+                None => {
+                    // Of several that were put in one place the last one is there.
+                    let number = inputs[2].numbered();
+                    let nobody = Tensor::full(inputs[0].shape(), -1, loopwright_ops::DType::I64);
+                    let last = nobody.scattered(&inputs[1], &number, *axis, along.clone(), None)?;
+                    let zero = gradient.zeros_like();
+                    let untouched = last.lt(&last.number(0));
+                    let base = crate::ops::select(&untouched, gradient, &zero);
+                    let (winner, flows) = (look(&last), look(gradient));
+                    let updates =
+                        crate::ops::select(&winner.eq(&number), &flows, &flows.zeros_like());
+                    Ok(Parts::from_iter([Some(base), None, Some(updates)]))
+                }
+                Some(op) => Err(TensorError::new(ErrorKind::Gradient {
+                    reason: format!("`scatter` that combines by `{}` has none yet", op.name()),
+                })),
+            }
+        }
+        Kind::Marked(Mark::Stop) => none(),
+        Kind::Marked(Mark::Recompute) => recompute(tensor, gradient),
+        Kind::Marked(Mark::Custom(custom)) => {
+            let of = &inputs[1..];
+            let given = custom(of, tensor, gradient);
+            if given.len() != of.len() {
+                return Err(TensorError::at(
+                    ErrorKind::Gradient {
+                        reason: format!(
+                            "a function for {} tensors gave {} gradients",
+                            of.len(),
+                            given.len()
+                        ),
+                    },
+                    node.place,
+                ));
+            }
+            let mut parts = Parts::from_iter([None]);
+            for (tensor, part) in of.iter().zip(given) {
+                part.check()?;
+                if part.shape() != tensor.shape() || part.dtype() != tensor.dtype() {
+                    return Err(TensorError::at(
+                        ErrorKind::Gradient {
+                            reason: format!(
+                                "a function gave {}{} as the gradient of {}{}",
+                                part.dtype(),
+                                part.shape(),
+                                tensor.dtype(),
+                                tensor.shape()
+                            ),
+                        },
+                        node.place,
+                    ));
+                }
+                parts.push(Some(part));
+            }
+            Ok(parts)
+        }
+    }
+}
+
+/// The gradient through a copy of the formula back to where it is to be computed from.
+#[track_caller]
+fn recompute(tensor: &Tensor, gradient: &Tensor) -> Result<Parts, TensorError> {
+    let (inner, from) = tensor
+        .node
+        .inputs
+        .split_first()
+        .expect("a mark has an operand");
+    let mut copies: FxHashMap<u64, Tensor> = FxHashMap::default();
+    for kept in from {
+        copies.insert(kept.node.id, kept.clone());
+    }
+    for old in history(inner) {
+        if copies.contains_key(&old.node.id) {
+            continue;
+        }
+        // What was given, or does not depend on where it starts, stays what it is.
+        let inputs: Vec<&Tensor> = old
+            .node
+            .inputs
+            .iter()
+            .map(|input| &copies[&input.node.id])
+            .collect();
+        let moved = inputs
+            .iter()
+            .zip(&old.node.inputs)
+            .any(|(new, old)| !new.same(old));
+        let starts = old
+            .node
+            .inputs
+            .iter()
+            .any(|input| from.iter().any(|kept| kept.same(input)));
+        let copy = match moved || starts {
+            true => Tensor::make(
+                old.node.kind.clone(),
+                &inputs,
+                old.shape().clone(),
+                old.dtype(),
+            ),
+            false => old.clone(),
+        };
+        copies.insert(old.node.id, copy);
+    }
+    let copy = &copies[&inner.node.id];
+    let from: Vec<&Tensor> = from.iter().collect();
+    let mut parts = Parts::from_iter([None]);
+    parts.extend(copy.vjp(gradient, &from).into_iter().map(Some));
+    for part in parts.iter().flatten() {
+        part.check()?;
+    }
+    Ok(parts)
+}
+
+impl Tensor {
+    /// The place of every element in row-major order (`i64`).
+    #[track_caller]
+    pub(crate) fn numbered(&self) -> Tensor {
+        let mut number = Tensor::constant(Scalar::i64(0));
+        for (at, axis) in self.shape().axes().iter().enumerate() {
+            let index = Tensor::index(axis.clone());
+            let places = (0..self.rank())
+                .map(|place| (place == at).then_some(0))
+                .collect();
+            number = number * Tensor::size_value(&crate::size::resolve(&axis.size))
+                + index.spread(self.shape(), &places);
+        }
+        number.broadcast_to(self.shape())
+    }
+}

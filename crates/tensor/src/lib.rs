@@ -1,0 +1,60 @@
+//! Tensors: lazy, with shapes that are inferred, differentiable.
+//!
+//! A [`Tensor`] is a formula. Ops make larger formulas, and nothing is computed until a value is asked for:
+//! then everything that is needed for it becomes one program, compiled for the device of the [`Session`].
+//!
+//! ```
+//! # use loopwright_x86 as _;
+//! use loopwright_tensor::{Tensor, TensorError};
+//!
+//! let x = Tensor::new(&[1.0f32, 2.0, 3.0, 4.0], [2, 2]);
+//! let w = Tensor::from([[0.5f32, -1.0], [1.0, 0.0]]);
+//! let loss = x.matmul(&w).relu().sum(..);
+//! assert_eq!(loss.item()?, 8.0);
+//!
+//! // Gradients are tensors too.
+//! let [dw] = loss.gradients([&w]);
+//! assert_eq!(dw.to_vec::<f32>()?, [4.0, 0.0, 6.0, 0.0]);
+//! # Ok::<(), TensorError>(())
+//! ```
+//!
+//! **Axes** have names or places. Axes with names meet by name, those without meet as in numpy, from the
+//! right ([`Shape`]). **Sizes** need not be said: [`unknown`] ones are found from use, in both directions.
+//!
+//! **Mistakes** do not stop a formula: a tensor that cannot be carries the reason, with the line of the
+//! caller's program and the shapes, and it comes out where a value is asked for ([`TensorError`]).
+//!
+//! **[`Variable`]s** keep their place and change their value; [`jit`] makes a function of tensors and
+//! variables one routine that is compiled once and updates variables in place.
+
+mod buffer;
+mod classes;
+mod contract;
+mod error;
+mod gradient;
+mod jit;
+mod key;
+mod lower;
+mod node;
+mod ops;
+mod session;
+mod shape;
+mod size;
+mod trace;
+mod tree;
+mod variable;
+
+pub use error::{ErrorKind, TensorError};
+pub use jit::{Jit, Outcome, Report, jit};
+pub use loopwright_graph::Array;
+pub use loopwright_ops::{DType, Op, ReduceOp, Scalar};
+pub use node::Tensor;
+pub use ops::{
+    AxisRef, Element, IntoAxes, IntoScalar, IntoSlice, Slice, Window, concat, realize, select,
+    stack,
+};
+pub use session::{Compilations, Session};
+pub use shape::{Axis, IntoShape, Shape, Size};
+pub use size::{MAX_AXES, unknown};
+pub use tree::Tree;
+pub use variable::{Variable, VariableId, assign};

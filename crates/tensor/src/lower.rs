@@ -1,0 +1,648 @@
+//! From tensors to a graph.
+//!
+//! A tensor's axes have places, a graph's dimensions have identities: two nodes that share one are
+//! indexed alike along it, and only then do their loops become one. So axes that run along with each
+//! other are put into classes first, through the whole program, and a class becomes a dimension. No
+//! tensor may have the same dimension twice: where two of its axes would fall together (`x + x.t()`), one
+//! connection is left out, and there the graph gets a view that renames.
+//!
+//! Repeating along an axis and turning axes around are then no nodes at all.
+
+use crate::classes::Classes;
+use crate::error::{ErrorKind, TensorError};
+use crate::node::{Along, Kind, Node, Tensor, View};
+use crate::size;
+use loopwright_graph::{DimId, Graph, GraphBuilder, GraphError, NodeId, View as GraphView};
+use loopwright_symbolic::{Expr, Symbol};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// A program as a graph. Inputs are called as [`input_name`], [`variable_name`] and [`argument_name`] say,
+/// by their order in the program; results as [`output_name`] says.
+pub(crate) struct Lowered {
+    pub(crate) graph: Graph,
+}
+
+pub(crate) fn input_name(at: usize) -> String {
+    format!("x{at}")
+}
+
+pub(crate) fn variable_name(at: usize) -> String {
+    format!("v{at}")
+}
+
+pub(crate) fn argument_name(at: usize) -> String {
+    format!("a{at}")
+}
+
+pub(crate) fn output_name(at: usize) -> String {
+    format!("y{at}")
+}
+
+/// The sizes of a tensor's axes, which must be known by now.
+pub(crate) fn concrete_shape(tensor: &Tensor) -> Result<Vec<i64>, TensorError> {
+    let mut sizes = Vec::with_capacity(tensor.rank());
+    for axis in tensor.shape().axes() {
+        let size = size::resolve(&axis.size);
+        let Some(known) = size.as_const() else {
+            let what = size::owners(&size).join(", ");
+            return Err(TensorError::at(
+                ErrorKind::Undetermined { what },
+                tensor.node.place,
+            ));
+        };
+        if known < 0 {
+            let kind = ErrorKind::Shape {
+                op: tensor.node.kind.name(),
+                shape: tensor.shape().to_string(),
+                reason: format!("an axis would have the size {known}"),
+            };
+            return Err(TensorError::at(kind, tensor.node.place));
+        }
+        sizes.push(known);
+    }
+    Ok(sizes)
+}
+
+/// What stands for a tensor in the graph: a node, and for each axis the dimension that it is there, or
+/// `None` where the node is to be repeated along the axis.
+#[derive(Clone)]
+struct Value {
+    node: NodeId,
+    dims: Dims,
+}
+
+type Dims = SmallVec<[Option<DimId>; 4]>;
+
+struct Lowering<'a> {
+    builder: GraphBuilder,
+    order: &'a [Tensor],
+    at: FxHashMap<u64, usize>,
+    /// The first axis of each tensor among all axes.
+    first: Vec<usize>,
+    /// By axis among all axes.
+    dims: Vec<DimId>,
+    values: Vec<Option<Value>>,
+    /// Of all axes.
+    sizes: Vec<i64>,
+}
+
+/// The graph that computes `results`, and `updates` as pairs of a variable and its new value.
+pub(crate) fn lower(
+    order: &[Tensor],
+    results: &[Tensor],
+    updates: &[(Tensor, Tensor)],
+) -> Result<Lowered, TensorError> {
+    let mut lowering = Lowering::new(order)?;
+    let (mut inputs, mut variables) = (0, 0);
+    for (at, tensor) in order.iter().enumerate() {
+        let node = &tensor.node;
+        let name = match (&node.kind, node.value.get()) {
+            (_, Some(_)) => {
+                inputs += 1;
+                Some(input_name(inputs - 1))
+            }
+            (Kind::Variable(_), None) => {
+                variables += 1;
+                Some(variable_name(variables - 1))
+            }
+            (Kind::Argument(argument), None) => Some(argument_name(*argument)),
+            _ => None,
+        };
+        let value = match name {
+            Some(name) => {
+                let updated = updates.iter().any(|(old, _)| old.same(tensor));
+                lowering.leaf(at, &name, updated)
+            }
+            None => lowering.node(at, node),
+        };
+        let value = value.map_err(|error| TensorError::at(error.into(), node.place))?;
+        lowering.values[at] = Some(value);
+    }
+    for (at, result) in results.iter().enumerate() {
+        lowering
+            .result(result, &output_name(at))
+            .map_err(|error| TensorError::at(error.into(), result.node.place))?;
+    }
+    for (old, new) in updates {
+        lowering
+            .update(old, new)
+            .map_err(|error| TensorError::at(error.into(), new.node.place))?;
+    }
+    let place = results.first().or(updates.first().map(|(_, new)| new));
+    let place = place.expect("a program has a result").node.place;
+    let graph = lowering.builder.finish();
+    let graph = graph.map_err(|error| TensorError::at(error.into(), place))?;
+    Ok(Lowered { graph })
+}
+
+impl<'a> Lowering<'a> {
+    fn new(order: &'a [Tensor]) -> Result<Lowering<'a>, TensorError> {
+        let at: FxHashMap<u64, usize> = order
+            .iter()
+            .enumerate()
+            .map(|(at, tensor)| (tensor.node.id, at))
+            .collect();
+        let (mut first, mut sizes) = (Vec::with_capacity(order.len()), Vec::new());
+        for tensor in order {
+            first.push(sizes.len());
+            sizes.extend(concrete_shape(tensor)?);
+        }
+        let mut lowering = Lowering {
+            builder: GraphBuilder::new(),
+            order,
+            at,
+            first,
+            dims: Vec::new(),
+            values: vec![None; order.len()],
+            sizes,
+        };
+        lowering
+            .make_dims()
+            .map_err(|error| TensorError::at(error.into(), order[0].node.place))?;
+        Ok(lowering)
+    }
+
+    /// The axis of a tensor among all axes.
+    fn slot(&self, tensor: &Tensor, axis: usize) -> usize {
+        self.first[self.at[&tensor.node.id]] + axis
+    }
+
+    fn make_dims(&mut self) -> Result<(), GraphError> {
+        let mut owner = vec![0; self.sizes.len()];
+        for (at, tensor) in self.order.iter().enumerate() {
+            owner[self.first[at]..self.first[at] + tensor.rank()].fill(at as u32);
+        }
+        let mut classes = Classes::new(owner);
+        for tensor in self.order {
+            if tensor.node.value.get().is_some() {
+                continue;
+            }
+            for (input, from, to) in connections(&tensor.node) {
+                let (from, to) = (
+                    self.slot(&tensor.node.inputs[input], from),
+                    self.slot(tensor, to),
+                );
+                if self.sizes[from] == self.sizes[to] {
+                    classes.join(from, to);
+                }
+            }
+        }
+        let mut made: FxHashMap<usize, DimId> = FxHashMap::default();
+        for tensor in self.order {
+            for (axis, description) in tensor.shape().axes().iter().enumerate() {
+                let slot = self.slot(tensor, axis);
+                let class = classes.find(slot);
+                let dim = match made.get(&class) {
+                    Some(dim) => *dim,
+                    None => {
+                        let dim = self.new_dim(description.name.as_deref(), self.sizes[slot])?;
+                        made.insert(class, dim);
+                        dim
+                    }
+                };
+                self.dims.push(dim);
+            }
+        }
+        Ok(())
+    }
+
+    fn new_dim(&mut self, name: Option<&str>, size: i64) -> Result<DimId, GraphError> {
+        let is_name = |name: &&str| {
+            let mut letters = name.chars();
+            letters.next().is_some_and(|c| c.is_ascii_alphabetic())
+                && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        let base = name.filter(is_name);
+        // Parameters are called by a letter and a number; what a dimension is called must differ.
+        let free = |builder: &GraphBuilder, name: &str| builder.find_dim(name).is_none();
+        let mut count = self.builder_dims();
+        let name = match base.map(|base| format!("{base}_axis")) {
+            Some(name) if free(&self.builder, &name) => name,
+            _ => loop {
+                let name = format!("d{count}");
+                if free(&self.builder, &name) {
+                    break name;
+                }
+                count += 1;
+            },
+        };
+        let dim = self.builder.dim(&name)?;
+        self.builder
+            .set_size(dim, Expr::constant(size), "the tensor's shape");
+        Ok(dim)
+    }
+
+    fn builder_dims(&self) -> usize {
+        self.dims.len()
+    }
+
+    /// The dimensions of a tensor's classes, in the order of its axes.
+    fn own_dims(&self, tensor: &Tensor) -> &[DimId] {
+        let first = self.slot(tensor, 0);
+        &self.dims[first..first + tensor.rank()]
+    }
+
+    fn own(&self, at: usize) -> SmallVec<[DimId; 4]> {
+        let first = self.first[at];
+        SmallVec::from_slice(&self.dims[first..first + self.order[at].rank()])
+    }
+
+    fn value(&self, tensor: &Tensor) -> Value {
+        let value = &self.values[self.at[&tensor.node.id]];
+        value.clone().expect("operands come before results")
+    }
+
+    /// A node's value, where the node has some of these dimensions.
+    fn over(&self, node: NodeId, dims: &[DimId]) -> Value {
+        let has = &self.builder.node(node).dims;
+        let dims = dims
+            .iter()
+            .map(|dim| has.contains(dim).then_some(*dim))
+            .collect();
+        Value { node, dims }
+    }
+
+    /// The value as a node whose axes are these dimensions, as far as it has them.
+    fn aligned(&mut self, value: &Value, dims: &[DimId]) -> Result<NodeId, GraphError> {
+        let differs =
+            |(has, wanted): (&Option<DimId>, &DimId)| has.is_some_and(|has| has != *wanted);
+        if !value.dims.iter().zip(dims).any(differs) {
+            return Ok(value.node);
+        }
+        let has = self.builder.node(value.node).dims.clone();
+        let place = |dim: &DimId| value.dims.iter().position(|has| *has == Some(*dim));
+        let map = has.iter().map(|dim| {
+            let axis = place(dim).expect("each dimension of the node is an axis");
+            Expr::symbol(self.builder.index_symbol(dims[axis]))
+        });
+        let map = map.collect();
+        let used = value.dims.iter().zip(dims).filter(|(has, _)| has.is_some());
+        let used: Vec<DimId> = used.map(|(_, dim)| *dim).collect();
+        let view = GraphView {
+            map,
+            constraints: Vec::new(),
+            outside: None,
+        };
+        self.builder.view(value.node, &used, view)
+    }
+
+    /// The value as a node with exactly these dimensions, in this order.
+    fn exact(&mut self, value: &Value, dims: &[DimId]) -> Result<NodeId, GraphError> {
+        let node = self.aligned(value, dims)?;
+        if self.builder.node(node).dims.as_slice() == dims {
+            return Ok(node);
+        }
+        self.builder.layout(node, dims)
+    }
+
+    fn operand(&mut self, tensor: &Tensor) -> Result<NodeId, GraphError> {
+        let (value, dims) = (
+            self.value(tensor),
+            SmallVec::<[DimId; 4]>::from_slice(self.own_dims(tensor)),
+        );
+        self.exact(&value, &dims)
+    }
+
+    fn leaf(&mut self, at: usize, name: &str, updated: bool) -> Result<Value, GraphError> {
+        let dims = self.own(at);
+        let dtype = self.order[at].dtype();
+        let node = match updated {
+            true => self.builder.state(name, dtype, &dims)?,
+            false => self.builder.input(name, dtype, &dims)?,
+        };
+        Ok(Value {
+            node,
+            dims: dims.iter().map(|dim| Some(*dim)).collect(),
+        })
+    }
+
+    fn node(&mut self, at: usize, node: &Node) -> Result<Value, GraphError> {
+        let dims = self.own(at);
+        let made = match &node.kind {
+            Kind::Failed(_) | Kind::Data | Kind::Variable(_) | Kind::Argument(_) => {
+                unreachable!("mistakes are found before, and leaves are parameters")
+            }
+            Kind::Constant(value) => self.builder.constant(*value),
+            Kind::Index => self.builder.index(dims[0], node.dtype)?,
+            Kind::Size(size) => self.builder.size_value(size::resolve(size))?,
+            Kind::Map(op) => {
+                let mut operands = SmallVec::<[NodeId; 3]>::new();
+                for input in &node.inputs {
+                    let value = self.value(input);
+                    operands.push(self.aligned(&value, &dims)?);
+                }
+                self.builder.map(*op, &operands)?
+            }
+            Kind::Cast | Kind::Bitcast => {
+                let value = self.value(&node.inputs[0]);
+                let operand = self.aligned(&value, &dims)?;
+                match node.kind {
+                    Kind::Cast => self.builder.cast(operand, node.dtype),
+                    _ => self.builder.bitcast(operand, node.dtype)?,
+                }
+            }
+            Kind::Marked(_) => return Ok(self.value(&node.inputs[0])),
+            Kind::Reduce { op, over } => {
+                let input = &node.inputs[0];
+                let value = self.value(input);
+                let own = SmallVec::<[DimId; 4]>::from_slice(self.own_dims(input));
+                // What is repeated along an axis has to be there to be folded.
+                let operand = match over.iter().all(|axis| value.dims[*axis].is_some()) {
+                    true => self.aligned(&value, &own)?,
+                    false => self.exact(&value, &own)?,
+                };
+                let over: SmallVec<[DimId; 2]> = over.iter().map(|axis| own[*axis]).collect();
+                let made = self.builder.reduce(*op, operand, &over, None)?;
+                let kept: SmallVec<[DimId; 4]> = own
+                    .iter()
+                    .copied()
+                    .filter(|dim| !over.contains(dim))
+                    .collect();
+                return Ok(self.over(made, &kept));
+            }
+            Kind::ArgReduce { largest, over } => {
+                let input = &node.inputs[0];
+                let own = SmallVec::<[DimId; 4]>::from_slice(self.own_dims(input));
+                let operand = self.operand(input)?;
+                let made = self.builder.arg_reduce(*largest, operand, own[*over])?;
+                let kept: SmallVec<[DimId; 4]> = own
+                    .iter()
+                    .copied()
+                    .filter(|dim| *dim != own[*over])
+                    .collect();
+                return Ok(self.over(made, &kept));
+            }
+            Kind::Scan {
+                op,
+                over,
+                exclusive,
+                reverse,
+            } => {
+                let (operand, along) = self.along(&node.inputs[0], *over)?;
+                let made = self
+                    .builder
+                    .scan(*op, operand, along, None, *exclusive, *reverse)?;
+                return Ok(self.shaped_like(made, &node.inputs[0]));
+            }
+            Kind::Sort { over, descending } => {
+                let (operand, along) = self.along(&node.inputs[0], *over)?;
+                let made = self.builder.sort(operand, along, *descending)?;
+                return Ok(self.shaped_like(made, &node.inputs[0]));
+            }
+            Kind::ArgSort { over, descending } => {
+                let (operand, along) = self.along(&node.inputs[0], *over)?;
+                let made = self.builder.arg_sort(operand, along, *descending)?;
+                return Ok(self.shaped_like(made, &node.inputs[0]));
+            }
+            Kind::View(view) => return self.view(at, &node.inputs[0], view),
+            Kind::Gather { axis, along } => self.gather(&dims, node, *axis, along)?,
+            Kind::Scatter {
+                axis,
+                along,
+                combine,
+            } => {
+                return self.scatter(&dims, node, *axis, along, *combine);
+            }
+        };
+        Ok(self.over(made, &dims))
+    }
+
+    /// An operand with all its axes, and the dimension of one of them.
+    fn along(&mut self, input: &Tensor, axis: usize) -> Result<(NodeId, DimId), GraphError> {
+        Ok((self.operand(input)?, self.own_dims(input)[axis]))
+    }
+
+    /// A node over the dimensions of an operand.
+    fn shaped_like(&self, node: NodeId, input: &Tensor) -> Value {
+        self.over(node, self.own_dims(input))
+    }
+
+    fn view(&mut self, at: usize, input: &Tensor, view: &View) -> Result<Value, GraphError> {
+        let dims = self.own(at);
+        let mut value = self.value(input);
+        if let Some(places) = self.turned(at, input, view) {
+            let mut turned: Dims = SmallVec::from_elem(None, dims.len());
+            for (axis, place) in places.iter().enumerate() {
+                turned[*place] = value.dims[axis];
+            }
+            return Ok(Value {
+                node: value.node,
+                dims: turned,
+            });
+        }
+        // Where an index may leave the input along an axis, the axis has to be there.
+        let own = SmallVec::<[DimId; 4]>::from_slice(self.own_dims(input));
+        if view.outside.is_some() && value.dims.iter().any(Option::is_none) {
+            let node = self.exact(&value, &own)?;
+            value = self.over(node, &own);
+        }
+        let symbols: Vec<Symbol> = dims
+            .iter()
+            .map(|dim| self.builder.index_symbol(*dim))
+            .collect();
+        let put = |expr: &Expr| {
+            let expr = size::resolve(expr);
+            let replaced = expr.substitute(&|symbol| {
+                size::symbol_axis(symbol).map(|axis| Expr::symbol(symbols[axis]))
+            });
+            replaced.map_err(GraphError::from)
+        };
+        let has = self.builder.node(value.node).dims.clone();
+        let mut map = SmallVec::new();
+        for dim in &has {
+            let axis = value.dims.iter().position(|has| *has == Some(*dim));
+            map.push(put(
+                &view.map[axis.expect("each dimension of the node is an axis")]
+            )?);
+        }
+        let constraints = view
+            .constraints
+            .iter()
+            .map(put)
+            .collect::<Result<Vec<_>, _>>()?;
+        let occurs = |symbol: &Symbol| {
+            map.iter()
+                .chain(&constraints)
+                .any(|expr: &Expr| expr.contains(*symbol))
+        };
+        let used: Vec<DimId> = dims
+            .iter()
+            .zip(&symbols)
+            .filter(|(_, symbol)| occurs(symbol))
+            .map(|(dim, _)| *dim)
+            .collect();
+        let view = GraphView {
+            map,
+            constraints,
+            outside: view.outside,
+        };
+        let made = self.builder.view(value.node, &used, view)?;
+        Ok(self.over(made, &dims))
+    }
+
+    /// The places of the input's axes in the result, if all that a view does is to turn and to repeat.
+    fn turned(&self, at: usize, input: &Tensor, view: &View) -> Option<SmallVec<[usize; 4]>> {
+        if !view.constraints.is_empty() {
+            return None;
+        }
+        let mut places = SmallVec::new();
+        for (axis, expr) in view.map.iter().enumerate() {
+            let place = size::symbol_axis(expr.as_symbol()?)?;
+            let same = self.sizes[self.slot(input, axis)] == self.sizes[self.first[at] + place];
+            if !same || places.contains(&place) {
+                return None;
+            }
+            places.push(place);
+        }
+        Some(places)
+    }
+
+    /// The table and the index of a gather or scatter over dimensions of the result. The axis that is
+    /// looked up gets a dimension of its own.
+    fn looked_up(
+        &mut self,
+        dims: &[DimId],
+        node: &Node,
+        axis: usize,
+        along: &Along,
+    ) -> Result<(NodeId, NodeId, DimId, Vec<DimId>), GraphError> {
+        let (table, index) = (&node.inputs[0], &node.inputs[1]);
+        let size = self.sizes[self.slot(table, axis)];
+        let looked = self.new_dim(None, size)?;
+        let news = along.iter().filter(|along| along.is_none()).count();
+        let place = |axis_of_table: usize| match axis_of_table < axis {
+            true => axis_of_table,
+            false => axis_of_table + news - 1,
+        };
+        let table_dims: Vec<DimId> = (0..table.rank())
+            .map(|at| if at == axis { looked } else { dims[place(at)] })
+            .collect();
+        let mut fresh = axis..axis + news;
+        let index_dims: Vec<DimId> = along
+            .iter()
+            .map(|along| match along {
+                Some(at) => dims[place(*at)],
+                None => dims[fresh.next().expect("as many as counted")],
+            })
+            .collect();
+        let (table, index) = (self.value(table), self.value(index));
+        let (table, index) = (
+            self.exact(&table, &table_dims)?,
+            self.exact(&index, &index_dims)?,
+        );
+        Ok((table, index, looked, table_dims))
+    }
+
+    fn gather(
+        &mut self,
+        dims: &[DimId],
+        node: &Node,
+        axis: usize,
+        along: &Along,
+    ) -> Result<NodeId, GraphError> {
+        let (table, index, looked, _) = self.looked_up(dims, node, axis, along)?;
+        self.builder.gather(table, index, looked, None)
+    }
+
+    fn scatter(
+        &mut self,
+        own: &[DimId],
+        node: &Node,
+        axis: usize,
+        along: &Along,
+        combine: Option<loopwright_ops::ReduceOp>,
+    ) -> Result<Value, GraphError> {
+        // The dimensions of the updates, which are shaped as a gather's result.
+        let updates = node.inputs[2].clone();
+        let mut dims: Vec<DimId> = self.own_dims(&updates).to_vec();
+        // An axis of the index may be the scattered one of the result: `own` is not used as dimensions here.
+        let taken: Vec<DimId> = dims.clone();
+        for (at, dim) in dims.iter_mut().enumerate() {
+            if taken[..at].contains(dim) {
+                *dim = self.new_dim(None, self.sizes[self.slot(&updates, at)])?;
+            }
+        }
+        let (base, index, looked, base_dims) = self.looked_up(&dims, node, axis, along)?;
+        let value = self.value(&updates);
+        let updates = self.exact(&value, &dims)?;
+        let made = self
+            .builder
+            .scatter(base, index, updates, looked, combine)?;
+        let result = self.over(made, &base_dims);
+        debug_assert_eq!(
+            own.len(),
+            result.dims.len(),
+            "a scatter is shaped as its base"
+        );
+        Ok(result)
+    }
+
+    fn result(&mut self, tensor: &Tensor, name: &str) -> Result<(), GraphError> {
+        let node = self.operand(tensor)?;
+        self.builder.output(name, node)
+    }
+
+    fn update(&mut self, old: &Tensor, new: &Tensor) -> Result<(), GraphError> {
+        let state = self.value(old).node;
+        let dims: SmallVec<[DimId; 4]> = self.builder.node(state).dims.clone();
+        let value = self.value(new);
+        let new = self.exact(&value, &dims)?;
+        self.builder.update(state, new)
+    }
+}
+
+/// Which axes of a tensor and of its operands run along with each other: operand, its axis, own axis.
+fn connections(node: &Node) -> Vec<(usize, usize, usize)> {
+    let alike = |input: usize| (0..node.inputs[input].rank()).map(move |axis| (input, axis, axis));
+    match &node.kind {
+        Kind::Failed(_)
+        | Kind::Data
+        | Kind::Variable(_)
+        | Kind::Argument(_)
+        | Kind::Constant(_)
+        | Kind::Index
+        | Kind::Size(_) => Vec::new(),
+        Kind::Map(_) => (0..node.inputs.len()).flat_map(alike).collect(),
+        Kind::Cast
+        | Kind::Bitcast
+        | Kind::Marked(_)
+        | Kind::Scan { .. }
+        | Kind::Sort { .. }
+        | Kind::ArgSort { .. }
+        | Kind::Scatter { .. } => alike(0).collect(),
+        Kind::Reduce { over, .. } => {
+            let kept = (0..node.inputs[0].rank()).filter(|axis| !over.contains(axis));
+            kept.enumerate().map(|(own, axis)| (0, axis, own)).collect()
+        }
+        Kind::ArgReduce { over, .. } => {
+            let kept = (0..node.inputs[0].rank()).filter(|axis| axis != over);
+            kept.enumerate().map(|(own, axis)| (0, axis, own)).collect()
+        }
+        Kind::View(view) => {
+            let axes = view.map.iter().enumerate();
+            let single = |(axis, expr): (usize, &Expr)| {
+                Some((0, axis, size::symbol_axis(expr.as_symbol()?)?))
+            };
+            axes.filter_map(single).collect()
+        }
+        Kind::Gather { axis, along } => {
+            let news = along.iter().filter(|along| along.is_none()).count();
+            let place = |at: usize| if at < *axis { at } else { at + news - 1 };
+            let table = (0..node.inputs[0].rank()).filter(|at| at != axis);
+            let mut found: Vec<_> = table.map(|at| (0, at, place(at))).collect();
+            let mut fresh = *axis;
+            for (at, along) in along.iter().enumerate() {
+                let own = match along {
+                    Some(table) => place(*table),
+                    None => {
+                        fresh += 1;
+                        fresh - 1
+                    }
+                };
+                found.push((1, at, own));
+            }
+            found
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Where tensors are computed: a device, a stream on it, and the programs compiled for it.
+
+use crate::buffer::{Buffer, VALUE};
+use crate::error::{ErrorKind, TensorError};
+use crate::key::{self, Key};
+use crate::lower::{self, Lowered};
+use crate::node::{Kind, Tensor, program_order};
+use crate::size;
+use loopwright_runtime::{
+    Code, CodeOptions, Context, Device, LinkOptions, Runtime, RuntimeError, RuntimeOptions, Stream,
+};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+use std::panic::Location;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A device that tensors are computed on, with everything that has been compiled for it.
+///
+/// Clones are the same session. [`Session::scope`] makes it the one that is used on this thread;
+/// without, it is the best device of the machine.
+#[derive(Clone)]
+pub struct Session {
+    shared: Arc<SessionShared>,
+}
+
+struct SessionShared {
+    device: Device,
+    stream: Stream,
+    codes: Mutex<FxHashMap<Key, Arc<Compiled>>>,
+    compiled: AtomicU64,
+    reused: AtomicU64,
+    nanoseconds: AtomicU64,
+}
+
+/// What a session has compiled so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Compilations {
+    /// Programs that were compiled.
+    pub compiled: u64,
+    /// Times that a program was needed which had been compiled before.
+    pub reused: u64,
+    /// The time it took.
+    pub time: Duration,
+}
+
+/// A compiled program over values.
+pub(crate) struct Compiled {
+    pub(crate) code: Code,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Vec<Session>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Session {
+    /// A session on a device of a runtime of its own: `x86`, `cc:0`, or `auto` for the best there is.
+    ///
+    /// # Errors
+    /// [`RuntimeError`], with the reason, where there is no such device.
+    pub fn new(device: &str) -> Result<Session, RuntimeError> {
+        let runtime = Runtime::new(RuntimeOptions::default());
+        Session::on(&runtime.device(device)?)
+    }
+
+    /// A session on a device.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] where the device gives no stream.
+    pub fn on(device: &Device) -> Result<Session, RuntimeError> {
+        Ok(Session {
+            shared: Arc::new(SessionShared {
+                stream: device.stream()?,
+                device: device.clone(),
+                codes: Mutex::default(),
+                compiled: AtomicU64::new(0),
+                reused: AtomicU64::new(0),
+                nanoseconds: AtomicU64::new(0),
+            }),
+        })
+    }
+
+    /// The session that is used on this thread: the innermost scope's, or the best device's.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] where no device works.
+    pub fn current() -> Result<Session, RuntimeError> {
+        static BEST: OnceLock<Session> = OnceLock::new();
+        let scoped = CURRENT.with_borrow(|scopes| scopes.last().cloned());
+        if let Some(session) = scoped.or_else(|| BEST.get().cloned()) {
+            return Ok(session);
+        }
+        let session = Session::new("auto")?;
+        Ok(BEST.get_or_init(|| session).clone())
+    }
+
+    /// Runs a function with this session as the one that is used.
+    pub fn scope<T>(&self, run: impl FnOnce() -> T) -> T {
+        struct Leave;
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                CURRENT.with_borrow_mut(|scopes| scopes.pop());
+            }
+        }
+        CURRENT.with_borrow_mut(|scopes| scopes.push(self.clone()));
+        let _leave = Leave;
+        run()
+    }
+
+    /// Its device.
+    pub fn device(&self) -> &Device {
+        &self.shared.device
+    }
+
+    /// Its stream.
+    pub fn stream(&self) -> &Stream {
+        &self.shared.stream
+    }
+
+    /// What has been compiled so far.
+    pub fn compilations(&self) -> Compilations {
+        Compilations {
+            compiled: self.shared.compiled.load(Ordering::Relaxed),
+            reused: self.shared.reused.load(Ordering::Relaxed),
+            time: Duration::from_nanos(self.shared.nanoseconds.load(Ordering::Relaxed)),
+        }
+    }
+
+    pub(crate) fn same(&self, other: &Session) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    /// A context with nothing in it.
+    pub(crate) fn root(&self) -> Context {
+        self.shared.stream.context()
+    }
+
+    /// The program of that key, compiled now if there is none.
+    pub(crate) fn compiled(
+        &self,
+        key: Key,
+        name: &str,
+        lower: impl FnOnce() -> Result<Lowered, TensorError>,
+    ) -> Result<Arc<Compiled>, TensorError> {
+        let codes = || {
+            self.shared
+                .codes
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(found) = codes().get(&key) {
+            self.shared.reused.fetch_add(1, Ordering::Relaxed);
+            return Ok(Arc::clone(found));
+        }
+        let start = Instant::now();
+        let lowered = lower()?;
+        let code = self
+            .shared
+            .device
+            .compile(name, &lowered.graph, &CodeOptions::default());
+        let code = code.map_err(|error| TensorError::new(error.into()))?;
+        let compiled = Arc::new(Compiled { code });
+        self.shared.compiled.fetch_add(1, Ordering::Relaxed);
+        let took = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.shared.nanoseconds.fetch_add(took, Ordering::Relaxed);
+        Ok(Arc::clone(codes().entry(key).or_insert(compiled)))
+    }
+
+    /// Computes tensors that have no value yet, all in one program.
+    pub(crate) fn realize(
+        &self,
+        roots: &[Tensor],
+        place: &'static Location<'static>,
+    ) -> Result<(), TensorError> {
+        for root in roots {
+            root.check()?;
+        }
+        let mut wanted: Vec<Tensor> = Vec::new();
+        for root in roots {
+            if root.node.value.get().is_none() && !wanted.iter().any(|other| other.same(root)) {
+                wanted.push(root.clone());
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        size::settle();
+        let order = program_order(&wanted);
+        for tensor in &order {
+            if let Kind::Argument(_) | Kind::Variable(_) = tensor.node.kind {
+                let function = crate::trace::name();
+                return Err(TensorError::at(ErrorKind::Traced { function }, place));
+            }
+        }
+        let key = key::of(&order, &wanted, &[])?;
+        let compiled = self.compiled(key, "tensor", || lower::lower(&order, &wanted, &[]))?;
+        let leaves = order
+            .iter()
+            .filter(|tensor| tensor.node.value.get().is_some());
+        let outputs = self
+            .run(&compiled, leaves, wanted.len())
+            .map_err(|error| TensorError::at(error.into(), place))?;
+        for (tensor, context) in wanted.iter().zip(outputs) {
+            let buffer = Buffer::of_context(self, context, tensor.dtype());
+            // Another thread may have computed it at the same time; both have the same value.
+            let _ = tensor.node.value.set(buffer);
+        }
+        Ok(())
+    }
+
+    fn run<'a>(
+        &self,
+        compiled: &Compiled,
+        leaves: impl Iterator<Item = &'a Tensor>,
+        outputs: usize,
+    ) -> Result<Vec<Context>, RuntimeError> {
+        let (context, missing) = self.place(leaves)?;
+        let routine = context.link(&compiled.code, &LinkOptions::default())?;
+        self.upload(routine.context(), &missing)?;
+        routine.schedule(&[])?;
+        let output = |at| {
+            let context = routine.context();
+            self.root()
+                .with_array(VALUE, context, &lower::output_name(at))
+        };
+        (0..outputs).map(output).collect()
+    }
+
+    /// A context with the values that lie on the device already under their names as inputs, and the ones
+    /// that do not.
+    pub(crate) fn place<'a>(
+        &self,
+        leaves: impl Iterator<Item = &'a Tensor>,
+    ) -> Result<(Context, Vec<(String, Buffer)>), RuntimeError> {
+        let mut context = self.root();
+        let mut missing = Vec::new();
+        for (at, tensor) in leaves.enumerate() {
+            let name = lower::input_name(at);
+            let buffer = tensor.node.value.get().expect("a leaf has a value");
+            match buffer.on(self) {
+                Some(found) => context = context.with_array(&name, &found, VALUE)?,
+                None => missing.push((name, buffer.clone())),
+            }
+        }
+        Ok((context, missing))
+    }
+
+    /// Moves values to the device.
+    pub(crate) fn upload(
+        &self,
+        context: &Context,
+        missing: &[(String, Buffer)],
+    ) -> Result<(), RuntimeError> {
+        for (name, buffer) in missing {
+            context.upload(name, buffer.array()?)?;
+            let alone = self.root().with_array(VALUE, context, name)?;
+            buffer.is_also_in(self, alone);
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Session({})", self.shared.device.name())
+    }
+}

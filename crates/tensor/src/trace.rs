@@ -1,0 +1,103 @@
+//! Functions while they are traced: what they read and set of variables.
+
+use crate::node::{Kind, Tensor};
+use crate::variable::Variable;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// What a function has done with variables so far.
+pub(crate) struct Trace {
+    name: Arc<str>,
+    pub(crate) variables: Vec<Traced>,
+}
+
+/// A variable in a traced function.
+pub(crate) struct Traced {
+    pub(crate) variable: Variable,
+    /// Its value when the function begins.
+    pub(crate) before: Tensor,
+    /// Its value when the function ends, if it is set.
+    pub(crate) after: Option<Tensor>,
+}
+
+thread_local! {
+    static TRACE: RefCell<Option<Trace>> = const { RefCell::new(None) };
+}
+
+/// The name of the function that is traced on this thread.
+pub(crate) fn name() -> String {
+    TRACE.with_borrow(|trace| {
+        trace
+            .as_ref()
+            .map_or_else(|| "a function".to_owned(), |trace| trace.name.to_string())
+    })
+}
+
+/// Whether a function is traced on this thread.
+pub(crate) fn is_on() -> bool {
+    TRACE.with_borrow(Option::is_some)
+}
+
+/// Runs a function and notes what it does with variables.
+pub(crate) fn record<T>(name: Arc<str>, run: impl FnOnce() -> T) -> (T, Trace) {
+    struct Clear;
+    impl Drop for Clear {
+        fn drop(&mut self) {
+            TRACE.with_borrow_mut(|trace| *trace = None);
+        }
+    }
+    TRACE.with_borrow_mut(|trace| {
+        *trace = Some(Trace {
+            name,
+            variables: Vec::new(),
+        })
+    });
+    let _clear = Clear;
+    let value = run();
+    let trace = TRACE
+        .with_borrow_mut(Option::take)
+        .expect("it was set, and nested functions are part of it");
+    (value, trace)
+}
+
+/// The value of a variable at this point of the function that is traced; `None` if none is.
+#[track_caller]
+pub(crate) fn read(variable: &Variable) -> Option<Tensor> {
+    TRACE.with_borrow_mut(|trace| {
+        let traced = trace.as_mut()?.entry(variable);
+        Some(traced.after.as_ref().unwrap_or(&traced.before).clone())
+    })
+}
+
+/// Sets a variable in the function that is traced; `false` if none is.
+#[track_caller]
+pub(crate) fn set(variable: &Variable, value: &Tensor) -> bool {
+    TRACE.with_borrow_mut(|trace| match trace {
+        Some(trace) => {
+            trace.entry(variable).after = Some(value.clone());
+            true
+        }
+        None => false,
+    })
+}
+
+impl Trace {
+    #[track_caller]
+    fn entry(&mut self, variable: &Variable) -> &mut Traced {
+        let found = self
+            .variables
+            .iter()
+            .position(|traced| traced.variable.id() == variable.id());
+        let at = found.unwrap_or_else(|| {
+            let kind = Kind::Variable(variable.id());
+            let before = Tensor::make(kind, &[], variable.shape().clone(), variable.dtype());
+            self.variables.push(Traced {
+                variable: variable.clone(),
+                before,
+                after: None,
+            });
+            self.variables.len() - 1
+        });
+        &mut self.variables[at]
+    }
+}

@@ -1,0 +1,187 @@
+//! Variables: tensors that keep their place and change their value.
+
+use crate::buffer::Buffer;
+use crate::error::{ErrorKind, TensorError};
+use crate::node::Tensor;
+use crate::ops::realize;
+use crate::session::Session;
+use crate::shape::Shape;
+use crate::size;
+use crate::trace;
+use loopwright_ops::DType;
+use std::panic::Location;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A variable's identity.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct VariableId(u64);
+
+/// A tensor with a value that can be set: a parameter, a moment of an optimiser, a counter.
+///
+/// In a function made by [`jit`](crate::jit()) a variable is updated in place, in the same memory in every
+/// call. Its shape may have sizes that are inferred from use; the first value is computed when they are
+/// known. Clones are the same variable.
+#[derive(Clone)]
+pub struct Variable {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    id: VariableId,
+    shape: Shape,
+    dtype: DType,
+    value: Mutex<Value>,
+}
+
+enum Value {
+    /// The first value as a formula.
+    Formula(Tensor),
+    Memory(Buffer),
+}
+
+impl Variable {
+    /// A variable with a first value.
+    pub fn new(first: &Tensor) -> Variable {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Variable {
+            shared: Arc::new(Shared {
+                id: VariableId(NEXT.fetch_add(1, Ordering::Relaxed)),
+                shape: first.shape().clone(),
+                dtype: first.dtype(),
+                value: Mutex::new(Value::Formula(first.clone())),
+            }),
+        }
+    }
+
+    /// Its identity.
+    pub fn id(&self) -> VariableId {
+        self.shared.id
+    }
+
+    /// Its shape.
+    pub fn shape(&self) -> &Shape {
+        &self.shared.shape
+    }
+
+    /// Its elements' type.
+    pub fn dtype(&self) -> DType {
+        self.shared.dtype
+    }
+
+    fn value(&self) -> MutexGuard<'_, Value> {
+        self.shared
+            .value
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The value at this point.
+    #[track_caller]
+    pub fn get(&self) -> Tensor {
+        if let Some(traced) = trace::read(self) {
+            return traced;
+        }
+        match &*self.value() {
+            Value::Formula(tensor) => tensor.clone(),
+            Value::Memory(buffer) => Tensor::of_buffer(buffer.clone(), self.shape().clone()),
+        }
+    }
+
+    /// Sets the value: at once, or in a function that is traced, when that is called.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shapes`] where the value is not shaped as the variable, and whatever is wrong with it.
+    #[track_caller]
+    pub fn set(&self, value: &Tensor) -> Result<(), TensorError> {
+        assign(&[(self, value.clone())])
+    }
+
+    #[track_caller]
+    fn fits(&self, value: &Tensor) -> Result<(), TensorError> {
+        value.check()?;
+        let pairs = self.shape().axes().iter().zip(value.shape().axes());
+        let same = self.shape().rank() == value.rank()
+            && self.dtype() == value.dtype()
+            && pairs
+                .into_iter()
+                .all(|(a, b)| size::equate(&a.size, &b.size));
+        if same {
+            return Ok(());
+        }
+        Err(TensorError::new(ErrorKind::Shapes {
+            op: "set".to_owned(),
+            left: format!("{}{}", self.dtype(), self.shape()),
+            right: format!("{}{}", value.dtype(), value.shape()),
+            reason: "a variable keeps its dtype and shape".to_owned(),
+        }))
+    }
+
+    /// The memory it lies in on a session's device. A value that others hold is copied first where it is
+    /// to be overwritten.
+    #[track_caller]
+    pub(crate) fn memory(
+        &self,
+        session: &Session,
+        overwritten: bool,
+    ) -> Result<Buffer, TensorError> {
+        let mut value = self.value();
+        let own = match &*value {
+            // The variable's own handle is one.
+            Value::Memory(buffer) => {
+                buffer.on(session).is_some() && !(overwritten && buffer.is_shared())
+            }
+            Value::Formula(_) => false,
+        };
+        if !own {
+            let place = Location::caller();
+            let tensor = match &*value {
+                Value::Formula(tensor) => tensor.clone(),
+                Value::Memory(buffer) => Tensor::of_buffer(buffer.clone(), self.shape().clone()),
+            };
+            // A result of a program has memory of its own.
+            let copy = Tensor::map(loopwright_ops::Op::Copy, &[&tensor]);
+            session.realize(std::slice::from_ref(&copy), place)?;
+            *value = Value::Memory(copy.node.value.get().expect("it has been computed").clone());
+        }
+        match &*value {
+            Value::Memory(buffer) => Ok(buffer.clone()),
+            Value::Formula(_) => unreachable!("it was just computed"),
+        }
+    }
+}
+
+impl std::fmt::Debug for Variable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Variable({}{})", self.dtype(), self.shape())
+    }
+}
+
+/// Sets several variables, computing all values in one program.
+///
+/// # Errors
+/// As [`Variable::set`]; no variable is changed then.
+#[track_caller]
+pub fn assign(values: &[(&Variable, Tensor)]) -> Result<(), TensorError> {
+    for (variable, value) in values {
+        variable.fits(value)?;
+    }
+    if trace::is_on() {
+        for (variable, value) in values {
+            trace::set(variable, value);
+        }
+        return Ok(());
+    }
+    let tensors: Vec<Tensor> = values.iter().map(|(_, value)| value.clone()).collect();
+    realize(&tensors)?;
+    for ((variable, _), tensor) in values.iter().zip(tensors) {
+        let buffer = tensor
+            .node
+            .value
+            .get()
+            .expect("it has been computed")
+            .clone();
+        *variable.value() = Value::Memory(buffer);
+    }
+    Ok(())
+}
