@@ -30,6 +30,7 @@
 mod buffer;
 mod classes;
 mod contract;
+mod einsum;
 mod error;
 mod gradient;
 mod jit;
@@ -44,6 +45,7 @@ mod trace;
 mod tree;
 mod variable;
 
+pub use einsum::{Einsum, Sizes, einsum, einsum_with};
 pub use error::{ErrorKind, TensorError};
 pub use jit::{Jit, Outcome, Report, jit};
 pub use loopwright_graph::Array;
