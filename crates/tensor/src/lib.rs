@@ -30,6 +30,7 @@
 mod buffer;
 mod classes;
 mod contract;
+mod convolve;
 mod einsum;
 mod error;
 mod gradient;
@@ -45,6 +46,10 @@ mod trace;
 mod tree;
 mod variable;
 
+pub use convolve::{
+    ConvOptions, PerAxis, PoolOptions, adaptive_avg_pool, adaptive_max_pool, avg_pool, conv,
+    conv_transpose, global_avg_pool, global_max_pool, max_pool,
+};
 pub use einsum::{Einsum, Sizes, einsum, einsum_with};
 pub use error::{ErrorKind, TensorError};
 pub use jit::{Jit, Outcome, Report, jit};
