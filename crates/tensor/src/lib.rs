@@ -39,6 +39,7 @@ mod key;
 mod lower;
 mod node;
 mod ops;
+pub mod random;
 mod session;
 mod shape;
 mod size;
