@@ -36,6 +36,7 @@ mod error;
 mod gradient;
 mod jit;
 mod key;
+pub mod linalg;
 mod lower;
 mod node;
 mod ops;
