@@ -33,6 +33,7 @@ mod contract;
 mod convolve;
 mod einsum;
 mod error;
+pub mod fft;
 mod gradient;
 mod jit;
 mod key;
