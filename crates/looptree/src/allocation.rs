@@ -120,6 +120,13 @@ pub enum Storage {
 /// for a row or tile that fits the first-level cache.
 pub const PRIVATE_BYTES: i64 = 16 << 10;
 
+/// Results that live as long as the program are together up to this size on the stack; further ones are in
+/// scratch memory. A long program of small steps would not fit otherwise.
+const PRIVATE_TOTAL: i64 = 256 << 10;
+
+/// Results up to this size may be registers, and stay private however many there are.
+const PRIVATE_ALWAYS: i64 = 64;
+
 impl Allocation {
     /// Elements held at a time, with what blocks of a layout leave empty.
     pub fn elements(&self) -> Result<Expr, Error> {
@@ -260,6 +267,7 @@ pub(crate) fn allocations_from(
         }
     }
     let mut found = FxHashMap::default();
+    let mut private_total = 0;
     for step in &schedule.steps {
         let node = step.node;
         let parts = graph.node(node);
@@ -299,7 +307,15 @@ pub(crate) fn allocations_from(
         if external.is_none() {
             let elements = allocation.elements().map_err(symbolic)?.as_const();
             let bytes = elements.and_then(|n| n.checked_mul(parts.dtype.bytes() as i64));
-            if bytes.is_none_or(|bytes| bytes > PRIVATE_BYTES) {
+            let mut is_large = bytes.is_none_or(|bytes| bytes > PRIVATE_BYTES);
+            if let Some(bytes) = bytes.filter(|bytes| *bytes > PRIVATE_ALWAYS)
+                && chain.is_empty()
+                && !is_large
+            {
+                is_large = private_total + bytes > PRIVATE_TOTAL;
+                private_total += if is_large { 0 } else { bytes };
+            }
+            if is_large {
                 share_scratch(graph, tree, &chain, &mut allocation).map_err(symbolic)?;
             }
         }
