@@ -102,16 +102,14 @@ struct Parts {
     im: Option<Tensor>,
 }
 
-/// Cosines and sines of `turn(row, column) / size` full turns.
+/// Cosines and sines of `row * column / size` full turns.
 #[track_caller]
 fn roots(rows: usize, columns: usize, size: usize, dtype: DType) -> (Tensor, Tensor) {
-    let angle = |at: usize| {
-        // The remainder first: large angles would lose digits.
-        let turn = (at / columns) * (at % columns) % size;
-        std::f64::consts::TAU * turn as f64 / size as f64
-    };
     let table = |part: fn(f64) -> f64| {
-        let values: Vec<f64> = (0..rows * columns).map(|at| part(angle(at))).collect();
+        let angle = |turn: usize| std::f64::consts::TAU * turn as f64 / size as f64;
+        let circle: Vec<f64> = (0..size).map(|turn| part(angle(turn))).collect();
+        let at = |at: usize| circle[(at / columns) * (at % columns) % size];
+        let values: Vec<f64> = (0..rows * columns).map(at).collect();
         Tensor::new(&values, [rows, columns]).cast(dtype)
     };
     (table(f64::cos), table(f64::sin))

@@ -24,6 +24,9 @@
 //! **Mistakes** do not stop a formula: a tensor that cannot be carries the reason, with the line of the
 //! caller's program and the shapes, and it comes out where a value is asked for ([`TensorError`]).
 //!
+//! **Formulas** of indices are [`einsum`]s; [`conv`] and pools look through windows; [`random`] has
+//! distributions that are the same on all devices, [`linalg`] solves and factors, [`fft`] transforms.
+//!
 //! **[`Variable`]s** keep their place and change their value; [`jit`] makes a function of tensors and
 //! variables one routine that is compiled once and updates variables in place.
 
@@ -41,6 +44,7 @@ pub mod linalg;
 mod lower;
 mod node;
 mod ops;
+mod padding;
 pub mod random;
 mod session;
 mod shape;
@@ -63,6 +67,7 @@ pub use ops::{
     AxisRef, Element, IntoAxes, IntoScalar, IntoSlice, Slice, Window, concat, realize, select,
     stack,
 };
+pub use padding::PadMode;
 pub use session::{Compilations, Session};
 pub use shape::{Axis, IntoShape, Shape, Size};
 pub use size::{MAX_AXES, unknown};

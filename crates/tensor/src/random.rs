@@ -325,8 +325,9 @@ fn erf_inverse(y: &Tensor) -> Tensor {
     let a = 0.147;
     let log = (-(y * y)).log1p();
     let half = &log * 0.5 + 2.0 / (std::f64::consts::PI * a);
-    let start = ((&half * &half - &log / a).sqrt() - half).sqrt();
-    let mut x = start.copysign(y);
+    let square = (&half * &half - &log / a).sqrt() - half;
+    // Rounding could make it negative near 0.
+    let mut x = square.maximum(&square.number(0)).sqrt().copysign(y);
     for _ in 0..3 {
         let slope = (-(&x * &x)).exp() * std::f64::consts::FRAC_2_SQRT_PI;
         x = &x - (x.erf() - y) / slope;

@@ -5,7 +5,7 @@ mod numeric;
 use loopwright_tensor::{
     DType, Einsum, Op, ReduceOp, Tensor, TensorError, einsum, einsum_with, unknown,
 };
-use numeric::{check_gradients, close, everywhere, random};
+use numeric::{check_second_gradients, close, everywhere, random};
 
 type Checked = Result<(), TensorError>;
 
@@ -95,6 +95,8 @@ fn plain_formulas() {
         let diagonal = summed(&[3, 3], &[], |_, _| 0.0);
         assert_eq!(diagonal.len(), 9);
         let expected = [l[0], 0., 0., 0., l[1], 0., 0., 0., l[2]];
+        let whole = einsum("i->ii", &[&Tensor::from([1i64, 2])]);
+        assert_eq!(whole.to_vec::<i64>()?, [1, 0, 0, 2]);
         close(
             &einsum("i->ii", &[&line]).to_f64()?,
             &expected,
@@ -120,7 +122,7 @@ fn three_operands_and_more() {
         let form = einsum("i,ij,jk,kl,l->", &[&u, &a, &b, &c, &v]).item()?;
         let by_hand = u.matmul(&a.matmul(&b).matmul(&c)).matmul(&v).item()?;
         close(&[form], &[by_hand], 1e-12, "bilinear form");
-        check_gradients(
+        check_second_gradients(
             &[a, b, c],
             |x| einsum("ij,jk,kl->il", &[&x[0], &x[1], &x[2]]),
             "chain",
@@ -148,7 +150,7 @@ fn the_rest_meets_as_operands_do() {
             "the rest is summed",
         );
         assert_eq!(einsum("i...->...i", &[&a]).sizes()?, [1, 3, 4, 2]);
-        check_gradients(
+        check_second_gradients(
             &[a, b],
             |x| einsum("...ij,...jk->...ik", &[&x[0], &x[1]]),
             "batched",
@@ -176,7 +178,7 @@ fn fixed_places() {
             0.0,
             "put",
         );
-        check_gradients(&[line], |x| einsum("i->2i", &[&x[0]]), "put")
+        check_second_gradients(&[line], |x| einsum("i->2i", &[&x[0]]), "put")
     });
 }
 
@@ -216,12 +218,12 @@ fn steps_and_windows() {
             false => 0.0,
         });
         close(&back.to_f64()?, &expected, 1e-12, "transposed");
-        check_gradients(
+        check_second_gradients(
             &[x.clone(), w.clone()],
             |x| einsum("b 2*i+k-1, k -> b i", &[&x[0], &x[1]]),
             "windows",
         )?;
-        check_gradients(
+        check_second_gradients(
             &[x.at((.., ..4)), w],
             |x| einsum("b i, k -> b 2*i+k", &[&x[0], &x[1]]),
             "transposed",
@@ -261,7 +263,7 @@ fn groups() {
         close(&split.to_f64()?, &expected.to_f64()?, 0.0, "split");
         let joined = einsum("h t d -> t (h d)", &[&split]);
         close(&joined.to_f64()?, &x.to_f64()?, 0.0, "merged");
-        check_gradients(
+        check_second_gradients(
             &[x],
             |x| {
                 Einsum::new("t (h d), s (h d) -> h t s")
@@ -294,7 +296,7 @@ fn blocks() {
         let product = einsum("i^jk,i,j->k", &[&joined, &u, &v]);
         let expected = einsum("ik,i->k", &[&a, &u]) + einsum("jk,j->k", &[&b, &v]);
         close(&product.to_f64()?, &expected.to_f64()?, 1e-12, "by blocks");
-        check_gradients(
+        check_second_gradients(
             &[a, b],
             |x| einsum("ik,jk->i^jk", &[&x[0], &x[1]]),
             "joined",
@@ -358,7 +360,7 @@ fn other_semirings() {
             }
         }
         close(&norm.to_f64()?, &expected, 1e-12, "sum of maxima");
-        check_gradients(
+        check_second_gradients(
             &[a, b],
             |x| einsum_with(ReduceOp::Max, Op::Add, "ij,jk->ik", &[&x[0], &x[1]]),
             "max-plus",

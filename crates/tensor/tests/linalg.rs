@@ -6,8 +6,8 @@ use loopwright_tensor::linalg::{
     self, MatrixNorm, cholesky, det, eigh, inverse, kron, lstsq, matrix_norm, outer, qr, slogdet,
     solve, solve_triangular, svd, trace, vector_norm,
 };
-use loopwright_tensor::{DType, Tensor, TensorError};
-use numeric::{check_gradients, close, everywhere, random};
+use loopwright_tensor::{DType, Session, Tensor, TensorError};
+use numeric::{check_second_gradients, close, everywhere, random};
 use std::slice::from_ref;
 
 type Checked = Result<(), TensorError>;
@@ -168,28 +168,61 @@ fn values_and_vectors() {
 }
 
 #[test]
+fn the_largest_matrices() {
+    let session = Session::new("x86").unwrap();
+    let checked = session.scope(|| -> Checked {
+        let a = random(&[linalg::MAX_SIZE, linalg::MAX_SIZE], 1);
+        let b = random(&[linalg::MAX_SIZE], 2);
+        same(&a.matmul(&solve(&a, &b)), &b, 1e-9, "solve")?;
+        let p = positive(&a);
+        let l = cholesky(&p);
+        same(&l.matmul(&l.t()), &p, 1e-12, "cholesky")?;
+        let (q, _) = qr(&a);
+        same(&q.t().matmul(&q), &eye(linalg::MAX_SIZE), 1e-12, "qr")?;
+        let a = random(&[linalg::MAX_JACOBI, linalg::MAX_JACOBI], 3);
+        let (u, s, v) = svd(&a);
+        same(&(&u * &s).matmul(&v.t()), &a, 1e-12, "svd")?;
+        same(
+            &u.t().matmul(&u),
+            &eye(linalg::MAX_JACOBI),
+            1e-11,
+            "left vectors",
+        )?;
+        let p = positive(&a);
+        let (values, vectors) = eigh(&p);
+        same(
+            &p.matmul(&vectors),
+            &(&vectors * values.unsqueeze(-2)),
+            1e-12,
+            "eigh",
+        )
+    });
+    checked.unwrap();
+}
+
+#[test]
 fn gradients() {
     everywhere(|| -> Checked {
         let (a, b) = (random(&[3, 3], 1) + eye(3) * 2.0, random(&[3, 2], 2));
-        check_gradients(&[a.clone(), b.clone()], |x| solve(&x[0], &x[1]), "solve")?;
-        check_gradients(
+        check_second_gradients(&[a.clone(), b.clone()], |x| solve(&x[0], &x[1]), "solve")?;
+        check_second_gradients(
             &[a.clone(), b.clone()],
             |x| solve_triangular(&x[0], &x[1], true),
             "lower",
         )?;
-        check_gradients(
+        check_second_gradients(
             &[a.clone(), b.clone()],
             |x| solve_triangular(&x[0], &x[1], false),
             "upper",
         )?;
-        check_gradients(from_ref(&a), |x| inverse(&x[0]), "inverse")?;
-        check_gradients(from_ref(&a), |x| det(&x[0]), "det")?;
-        check_gradients(from_ref(&a), |x| slogdet(&x[0]).1, "slogdet")?;
-        check_gradients(from_ref(&a), |x| cholesky(&positive(&x[0])), "cholesky")?;
+        check_second_gradients(from_ref(&a), |x| inverse(&x[0]), "inverse")?;
+        check_second_gradients(from_ref(&a), |x| det(&x[0]), "det")?;
+        check_second_gradients(from_ref(&a), |x| slogdet(&x[0]).1, "slogdet")?;
+        check_second_gradients(from_ref(&a), |x| cholesky(&positive(&x[0])), "cholesky")?;
         let tall = random(&[4, 3], 3);
-        check_gradients(from_ref(&tall), |x| qr(&x[0]).0, "q")?;
-        check_gradients(from_ref(&tall), |x| qr(&x[0]).1, "r")?;
-        check_gradients(
+        check_second_gradients(from_ref(&tall), |x| qr(&x[0]).0, "q")?;
+        check_second_gradients(from_ref(&tall), |x| qr(&x[0]).1, "r")?;
+        check_second_gradients(
             &[tall.clone(), random(&[4], 4)],
             |x| lstsq(&x[0], &x[1]),
             "lstsq",
@@ -201,26 +234,26 @@ fn gradients() {
 fn gradients_of_values_and_vectors() {
     everywhere(|| -> Checked {
         let a = random(&[3, 3], 1) + Tensor::new(&[1.0, 0., 0., 0., 3.0, 0., 0., 0., 6.0], [3, 3]);
-        check_gradients(
+        check_second_gradients(
             from_ref(&a),
             |x| eigh(&((&x[0] + x[0].t()) * 0.5)).0,
             "eigenvalues",
         )?;
         // Signs of vectors are open; their squares are not.
-        check_gradients(
+        check_second_gradients(
             from_ref(&a),
             |x| eigh(&((&x[0] + x[0].t()) * 0.5)).1.square(),
             "eigenvectors",
         )?;
         let tall = random(&[4, 3], 3);
-        check_gradients(from_ref(&tall), |x| svd(&x[0]).1, "singular values")?;
-        check_gradients(from_ref(&tall), |x| svd(&x[0]).0.square(), "left vectors")?;
-        check_gradients(
+        check_second_gradients(from_ref(&tall), |x| svd(&x[0]).1, "singular values")?;
+        check_second_gradients(from_ref(&tall), |x| svd(&x[0]).0.square(), "left vectors")?;
+        check_second_gradients(
             &[tall.t()],
             |x| svd(&x[0]).0.square(),
             "left vectors of a wide one",
         )?;
-        check_gradients(&[tall], |x| svd(&x[0]).2.square(), "right vectors")
+        check_second_gradients(&[tall], |x| svd(&x[0]).2.square(), "right vectors")
     });
 }
 
@@ -278,8 +311,8 @@ fn mistakes() {
         "`qr` of [2, 3]: it has 2 rows, fewer than its 3 columns"
     );
     assert_eq!(
-        text(det(&Tensor::zeros([65, 65], DType::F32))),
-        "`det` of [65, 65]: 65 steps would be written out, and 64 are the most"
+        text(det(&Tensor::zeros([129, 129], DType::F32))),
+        "`det` of [129, 129]: 129 steps would be written out, and 128 are the most"
     );
     assert_eq!(
         text(solve(&eye(3), &random(&[2], 1))),

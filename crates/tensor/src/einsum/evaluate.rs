@@ -2,6 +2,7 @@
 
 use super::formula::{self, Formula, Item, ItemKind, Mistake, Name, Term};
 use super::{Einsum, Sizes, Trouble};
+use crate::gradient::flow_through_view;
 use crate::node::{Tensor, View};
 use crate::ops::{concat, counted, refuse_shape};
 use crate::shape::{Axis, Places, Shape};
@@ -558,13 +559,10 @@ impl<'f> Evaluation<'f> {
             shape.push(Axis::of(length));
         }
         let result = Tensor::zeros(Shape::new(shape), product.dtype());
-        let shown = result.view(View::inside(map), product.shape().clone());
-        if !product.dtype().is_float() {
-            let reason = "elements at places with steps are of floats";
-            return Err(refuse_shape("einsum", product.shape(), reason).into());
-        }
-        let put = shown.vjp(product, &[&result]);
-        Ok(put.into_iter().next().expect("one was asked for"))
+        let view = View::inside(map);
+        let shown = result.view(view.clone(), product.shape().clone());
+        shown.check()?;
+        Ok(flow_through_view(&view, &result, &shown, product)?)
     }
 
     /// The result with the names of axes that the operands agree on.

@@ -7,6 +7,8 @@ mod elementwise;
 mod fold;
 mod view;
 
+pub(crate) use view::part as flow_through_view;
+
 use crate::error::{ErrorKind, TensorError};
 use crate::node::{Kind, Mark, Tensor};
 use crate::ops::failure;

@@ -98,15 +98,14 @@ fn orthogonal(a: &Tensor) -> Result<(Tensor, Tensor), TensorError> {
     // With q̄ and r̄ what flows to q and r: ā = (q̄ + q s(r r̄ᵀ - q̄ᵀ q)) r⁻ᵀ, where s copies the lower triangle.
     let symmetric = |inner: &Tensor| inner.tril(0) + inner.tril(-1).t();
     let behind = |left: &Tensor, r: &Tensor| solve_triangular(r, &left.t(), false).t();
-    let of_q = q.with_gradient(&[&a], {
-        let r = r.clone();
-        move |_, q, gradient| {
-            let inner = symmetric(&-gradient.t().matmul(q));
-            vec![behind(&(gradient + q.matmul(&inner)), &r)]
-        }
+    // What the formulas are made of has gradients itself: for second derivatives.
+    let of_q = q.with_gradient(&[&a], move |of, q, gradient| {
+        let r = q.t().matmul(&of[0]).triu(0);
+        let inner = symmetric(&-gradient.t().matmul(q));
+        vec![behind(&(gradient + q.matmul(&inner)), &r)]
     });
     let of_r = r.with_gradient(&[&a], {
-        let q = q.clone();
+        let q = of_q.clone();
         move |_, r, gradient| {
             let inner = symmetric(&r.matmul(&gradient.triu(0).t()));
             vec![behind(&q.matmul(&inner), r)]

@@ -8,12 +8,14 @@ use crate::error::TensorError;
 use crate::node::Tensor;
 use crate::ops::{failure, select, settle};
 
-/// How many sweeps there are. They converge quadratically once they are near: five leave nothing but
-/// rounding for most matrices of the sizes that are taken.
-pub const SWEEPS: usize = 6;
-
 /// The most columns.
-pub const MAX_JACOBI: usize = 16;
+pub const MAX_JACOBI: usize = 32;
+
+/// How many sweeps there are: 5 and the logarithm of the columns to base 2. They converge quadratically
+/// once they are near; random matrices of all sizes that are taken need about two fewer.
+fn sweeps(columns: usize) -> usize {
+    5 + columns.next_power_of_two().ilog2() as usize
+}
 
 /// The partners of all columns in each round of a sweep; a column without one is its own.
 fn rounds(columns: usize) -> Vec<Vec<usize>> {
@@ -133,7 +135,7 @@ fn symmetric(a: &Tensor) -> Result<(Tensor, Tensor), TensorError> {
         .collect();
     let mut rest = (&a + a.t()) * 0.5;
     let mut vectors = with_batch_of(&Tensor::eye(size, a.dtype()), &a);
-    for _ in 0..SWEEPS {
+    for _ in 0..sweeps(size) {
         for round in &rounds {
             let both = rest.take(&round.index, -1).diagonal();
             let (cosine, sine) = round.angles(&rest.diagonal(), &both);
@@ -146,17 +148,16 @@ fn symmetric(a: &Tensor) -> Result<(Tensor, Tensor), TensorError> {
     let order = values.argsort(-1, false);
     let values = values.take_along(&order, -1).stop_gradient();
     let vectors = ordered(&vectors, &order).stop_gradient();
-    let of_values = values.with_gradient(&[&a], {
-        let vectors = vectors.clone();
-        move |_, _, gradient| vec![(&vectors * gradient.unsqueeze(-2)).matmul(&vectors.t())]
+    // What the formulas are made of has gradients itself: for second derivatives.
+    let of_vectors = vectors.with_gradient(&[&a], |of, vectors, gradient| {
+        let values = (vectors * of[0].matmul(vectors)).sum(-2);
+        let inner = inverse_gaps(&values) * vectors.t().matmul(gradient);
+        let flow = vectors.matmul(&inner).matmul(&vectors.t());
+        vec![(&flow + flow.t()) * 0.5]
     });
-    let of_vectors = vectors.with_gradient(&[&a], {
-        let values = values.clone();
-        move |_, vectors, gradient| {
-            let inner = inverse_gaps(&values) * vectors.t().matmul(gradient);
-            let flow = vectors.matmul(&inner).matmul(&vectors.t());
-            vec![(&flow + flow.t()) * 0.5]
-        }
+    let of_values = values.with_gradient(&[&a], {
+        let vectors = of_vectors.clone();
+        move |_, _, gradient| vec![(&vectors * gradient.unsqueeze(-2)).matmul(&vectors.t())]
     });
     Ok((of_values, of_vectors))
 }
@@ -192,7 +193,7 @@ fn singular(a: &Tensor) -> Result<(Tensor, Tensor, Tensor), TensorError> {
         .collect();
     let mut u = a.clone();
     let mut v = with_batch_of(&Tensor::eye(columns, a.dtype()), &a);
-    for _ in 0..SWEEPS {
+    for _ in 0..sweeps(columns) {
         for round in &rounds {
             let other = u.take(&round.index, -1);
             let own = (&u * &u).sum(-2);
@@ -206,29 +207,30 @@ fn singular(a: &Tensor) -> Result<(Tensor, Tensor, Tensor), TensorError> {
     let values = values.take_along(&order, -1).stop_gradient();
     let (u, v) = (ordered(&u, &order), ordered(&v, &order).stop_gradient());
     let u = (u / values.unsqueeze(-2)).stop_gradient();
-    // With s the values: the gaps are those of their squares.
-    let of_values = values.with_gradient(&[&a], {
-        let (u, v) = (u.clone(), v.clone());
-        move |_, _, gradient| vec![(&u * gradient.unsqueeze(-2)).matmul(&v.t())]
-    });
+    // The gaps are those of the values' squares. Values and the other side's vectors are made of one side's
+    // again, so that they have gradients, for second derivatives.
     let skew = |left: &Tensor, gradient: &Tensor, values: &Tensor| {
         let inner = left.t().matmul(gradient);
         inverse_gaps(&values.square()) * (&inner - inner.t())
     };
-    let of_u = u.with_gradient(&[&a], {
-        let (values, v) = (values.clone(), v.clone());
-        move |_, u, gradient| {
-            let turned = u.matmul(&(skew(u, gradient, &values) * values.unsqueeze(-2)));
-            let beside = (gradient - u.matmul(&u.t().matmul(gradient))) / values.unsqueeze(-2);
-            vec![(turned + beside).matmul(&v.t())]
-        }
+    let other_side = |product: Tensor| {
+        let values = product.norm(-2);
+        (product / values.unsqueeze(-2), values)
+    };
+    let of_u = u.with_gradient(&[&a], move |of, u, gradient| {
+        let (v, values) = other_side(of[0].t().matmul(u));
+        let turned = u.matmul(&(skew(u, gradient, &values) * values.unsqueeze(-2)));
+        let beside = (gradient - u.matmul(&u.t().matmul(gradient))) / values.unsqueeze(-2);
+        vec![(turned + beside).matmul(&v.t())]
     });
-    let of_v = v.with_gradient(&[&a], {
-        let (values, u) = (values.clone(), u.clone());
-        move |_, v, gradient| {
-            let inner = skew(v, gradient, &values) * values.unsqueeze(-1);
-            vec![u.matmul(&inner).matmul(&v.t())]
-        }
+    let of_v = v.with_gradient(&[&a], move |of, v, gradient| {
+        let (u, values) = other_side(of[0].matmul(v));
+        let inner = skew(v, gradient, &values) * values.unsqueeze(-1);
+        vec![u.matmul(&inner).matmul(&v.t())]
+    });
+    let of_values = values.with_gradient(&[&a], {
+        let (u, v) = (of_u.clone(), of_v.clone());
+        move |_, _, gradient| vec![(&u * gradient.unsqueeze(-2)).matmul(&v.t())]
     });
     Ok((of_u, of_values, of_v))
 }

@@ -6,7 +6,7 @@
 //! | [`cholesky`] | column by column | [`MAX_SIZE`] |
 //! | [`solve_triangular`] | substitution | [`MAX_SIZE`] |
 //! | [`qr`], [`lstsq`] | modified Gram-Schmidt, done twice | [`MAX_SIZE`] columns |
-//! | [`eigh`], [`svd`] | Jacobi's rotations (one-sided for `svd`), all pairs of a round at once, [`SWEEPS`] sweeps | [`MAX_JACOBI`] columns |
+//! | [`eigh`], [`svd`] | Jacobi's rotations (one-sided for `svd`), all pairs of a round at once, in `5 + log2(columns)` sweeps | [`MAX_JACOBI`] columns |
 //!
 //! Each is a formula of tensor ops with one step for each column, so that it runs on every device and in
 //! compiled functions; the steps are written out, hence the largest sizes, which have to be known. All
@@ -35,7 +35,7 @@ mod norm;
 
 pub use eliminate::{det, inverse, slogdet, solve, solve_triangular};
 pub use factor::{cholesky, lstsq, qr};
-pub use jacobi::{MAX_JACOBI, SWEEPS, eigh, svd};
+pub use jacobi::{MAX_JACOBI, eigh, svd};
 pub use norm::{MatrixNorm, kron, matrix_norm, outer, trace, vector_norm};
 
 use crate::error::{ErrorKind, TensorError};
@@ -43,8 +43,8 @@ use crate::node::Tensor;
 use crate::ops::refuse_shape;
 use crate::shape::Axis;
 
-/// The largest matrices, and with more columns than rows the most columns, that are taken apart by steps.
-pub const MAX_SIZE: usize = 64;
+/// The largest matrices that are taken apart by steps; of those with more rows than columns, the most columns.
+pub const MAX_SIZE: usize = 128;
 
 /// The sizes of a matrix of floats.
 #[track_caller]

@@ -83,3 +83,30 @@ pub fn check_gradients(
     }
     Ok(())
 }
+
+/// Fails unless first and second gradients are those of finite differences.
+#[track_caller]
+pub fn check_second_gradients(
+    operands: &[Tensor],
+    function: impl Fn(&[Tensor]) -> Tensor,
+    what: &str,
+) -> Result<(), TensorError> {
+    check_gradients(operands, &function, what)?;
+    for at in 0..operands.len() {
+        let gradient = |operands: &[Tensor]| {
+            let result = function(operands).unnamed().flatten();
+            let count = result.sizes().map_or(0, |sizes| sizes.iter().product());
+            let weight = Tensor::new(&values(count, 77), [count]);
+            (result * weight)
+                .sum(..)
+                .gradients_of(&[&operands[at]])
+                .remove(0)
+        };
+        check_gradients(
+            operands,
+            gradient,
+            &format!("{what}, second of operand {at}"),
+        )?;
+    }
+    Ok(())
+}
