@@ -10,7 +10,7 @@ mod view;
 use crate::error::{ErrorKind, TensorError};
 use crate::node::{Kind, Mark, Tensor};
 use crate::ops::failure;
-use loopwright_ops::{ReduceOp, Scalar};
+use loopwright_ops::ReduceOp;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -314,7 +314,7 @@ fn parts(tensor: &Tensor, gradient: &Tensor) -> Result<Parts, TensorError> {
                 }
                 None => {
                     // Of several that were put in one place the last one is there.
-                    let number = inputs[2].numbered();
+                    let number = Tensor::numbered(inputs[2].shape());
                     let nobody = Tensor::full(inputs[0].shape(), -1, loopwright_ops::DType::I64);
                     let last = nobody.scattered(&inputs[1], &number, *axis, along.clone(), None)?;
                     let zero = gradient.zeros_like();
@@ -422,21 +422,4 @@ fn recompute(tensor: &Tensor, gradient: &Tensor) -> Result<Parts, TensorError> {
         part.check()?;
     }
     Ok(parts)
-}
-
-impl Tensor {
-    /// The place of every element in row-major order (`i64`).
-    #[track_caller]
-    pub(crate) fn numbered(&self) -> Tensor {
-        let mut number = Tensor::constant(Scalar::i64(0));
-        for (at, axis) in self.shape().axes().iter().enumerate() {
-            let index = Tensor::index(axis.clone());
-            let places = (0..self.rank())
-                .map(|place| (place == at).then_some(0))
-                .collect();
-            number = number * Tensor::size_value(&crate::size::resolve(&axis.size))
-                + index.spread(self.shape(), &places);
-        }
-        number.broadcast_to(self.shape())
-    }
 }
