@@ -85,10 +85,11 @@
 //!
 //! and beside it [`ops`] (dtypes, scalars, the op table), [`symbolic`] (sizes and indices), [`text`]
 //! (sources and errors that point into them), [`npy`] and [`image`] (arrays in files), [`checkpoint`] (named arrays
-//! in safetensors files), and [`data`] (sets of examples, readers, loaders).
+//! in safetensors files), [`data`] (sets of examples, readers, loaders) and [`chart`] (arrays as boxes, curves, heat maps).
 
 pub use loopwright_backend as backend;
 pub use loopwright_cc as cc;
+pub use loopwright_chart as chart;
 pub use loopwright_checkpoint as checkpoint;
 pub use loopwright_data as data;
 pub use loopwright_gccjit as gccjit;
