@@ -30,6 +30,7 @@
 mod buffer;
 mod classes;
 mod contract;
+mod display;
 mod error;
 mod gradient;
 mod jit;
