@@ -3,7 +3,7 @@
 use crate::examples::Examples;
 use crate::read::idx;
 use loopwright_graph::Array;
-use loopwright_ops::{DType, Scalar};
+use loopwright_ops::DType;
 
 /// 1797 rows of 64 pixels and a digit; `assets/digits` says where they are from.
 const FILE: &[u8] = include_bytes!("../assets/digits/digits.idx.gz");
@@ -30,14 +30,16 @@ pub fn digits() -> Examples {
     let count = rows.shape()[0];
     let mut inputs = Array::zeros(DType::F32, &[count, 8, 8]).expect(invariant);
     let mut targets = Array::zeros(DType::I64, &[count]).expect(invariant);
-    for (at, row) in rows.bytes().chunks_exact(PIXELS + 1).enumerate() {
+    let rows = rows.bytes().chunks_exact(PIXELS + 1);
+    let images = inputs.bytes_mut().chunks_exact_mut(PIXELS * 4);
+    let labels = targets.bytes_mut().chunks_exact_mut(8);
+    for ((row, image), label) in rows.zip(images).zip(labels) {
         let (pixels, digit) = row.split_at(PIXELS);
-        for (place, pixel) in pixels.iter().enumerate() {
+        for (to, pixel) in image.chunks_exact_mut(4).zip(pixels) {
             // Exact: the largest pixel is 16.
-            let value = Scalar::f32(f32::from(*pixel) / 16.0);
-            inputs.set_flat(at * PIXELS + place, value);
+            to.copy_from_slice(&(f32::from(*pixel) / 16.0).to_le_bytes());
         }
-        targets.set_flat(at, Scalar::i64(digit[0].into()));
+        label.copy_from_slice(&i64::from(digit[0]).to_le_bytes());
     }
     Examples { inputs, targets }
 }

@@ -3,8 +3,8 @@
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use loopwright_data::{
-    Column, ColumnType, Corpus, DataError, Dataset, ImageFolder, Table, TableOptions, read_idx,
-    read_images, read_npy, read_npy_as, write_npy,
+    Column, ColumnType, Corpus, DataError, Dataset, ImageFolder, Random, Table, TableOptions,
+    read_idx, read_images, read_npy, read_npy_as, write_npy,
 };
 use loopwright_graph::Array;
 use loopwright_ops::DType;
@@ -317,4 +317,36 @@ fn texts() {
         message(&folder, &error),
         "t.txt cannot be read: it is not UTF-8 on line 2, at byte 3"
     );
+}
+
+/// Whatever is in a file, reading it ends with values or an error.
+#[test]
+fn any_change_is_read_or_refused() {
+    let folder = folder();
+    let plain = idx(8, &[2, 3], &[1, 2, 3, 4, 5, 6]);
+    let table = b"a,b\n1,\"x, y\"\n2.5,\"z\"\"\"\n".to_vec();
+    let mut random = Random::new(5);
+    let mut changed = |bytes: &[u8]| {
+        let mut bytes = bytes.to_vec();
+        for _ in 0..=random.below(3) {
+            let at = random.below(bytes.len() as u64) as usize;
+            bytes[at] = random.bits() as u8;
+        }
+        bytes
+    };
+    let mut read = 0;
+    for _ in 0..300 {
+        for bytes in [changed(&plain), changed(&gzip(&plain))] {
+            read += usize::from(read_idx(&file(&folder, "a.idx", &bytes)).is_ok());
+        }
+        let parsed = Table::parse(&changed(&table), "t.csv", &TableOptions::default());
+        if let Ok(table) = parsed {
+            read += 1;
+            for name in table.names() {
+                let _ = table.array(name, DType::U8);
+                table.categories(name).expect("every column has categories");
+            }
+        }
+    }
+    assert!(read > 0, "changed elements are elements");
 }

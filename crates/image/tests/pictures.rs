@@ -127,3 +127,37 @@ fn arrays_that_are_no_pictures_say_what_is() {
         Err(ImageError::File { action: "read", .. })
     ));
 }
+
+/// Whatever is in a file, reading it ends with a picture or an error.
+#[test]
+fn any_change_is_read_or_refused() {
+    let made = picture(DType::U8, 6, 5, 3);
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let path = folder.path().join("a.ppm");
+    write(&path, &made).expect("it can be written");
+    let files = [
+        encode_png(&made).expect("it is a picture"),
+        std::fs::read(&path).expect("it is there"),
+        b"P2 3 2 9\n1 2 3 # comment\n4 5 6\n".to_vec(),
+    ];
+    // A generator by Marsaglia: any numbers will do.
+    let mut state = 0x2545_f491u32;
+    let mut random = |end: usize| {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state as usize % end
+    };
+    let mut read = 0;
+    for file in files {
+        for _ in 0..1000 {
+            let mut bytes = file.clone();
+            for _ in 0..=random(3) {
+                let at = random(bytes.len());
+                bytes[at] = random(256) as u8;
+            }
+            read += usize::from(decode(&bytes, "x").is_ok());
+        }
+    }
+    assert!(read > 0, "changed pixels are pixels");
+}
