@@ -71,6 +71,27 @@ fn a_deep_product_is_folded_in_blocks_of_a_panel() {
 }
 
 #[test]
+fn a_panel_that_crowds_out_all_else_is_folded_in_blocks_of_the_first_cache() {
+    // 864 KiB of a panel, 162 KiB of the image: a block of 16 channels is 27 KiB.
+    let found = convolution((512, 512), 7, 3, 1);
+    assert_eq!(
+        found[1..],
+        [
+            "panel1: layout=[o/48, c, ky, kx, o], o/48, c/16, c, ky, kx, o",
+            "%4: layout=[y, x, o], o/48, c/16, y, x/7, c, ky, kx, x unroll, o/16 unroll, o vectorize",
+            "Y: o/48, y, x/7, x unroll, o/16 unroll, o vectorize",
+        ]
+    );
+    // Here the image alone needs most of the second cache.
+    let found = convolution((64, 128), 56, 3, 1);
+    assert!(!found[1].contains("c/"), "{found:#?}");
+    // And here there is room for all.
+    let found =
+        steps("input A: f32[i=128, k=768]\ninput B: f32[k, j=3072]\noutput C = sum[k](A * B)\n");
+    assert!(!found[0].contains("k/"), "{found:#?}");
+}
+
+#[test]
 fn vectors_of_a_convolution_lie_along_the_dimension_that_fills_them() {
     let program = "dim y = 56, x = 56\ninput W: f32[o=64, c=64, ky=3, kx=3]\n\
                    input X: f32[c, iy=58, ix=58]\n\

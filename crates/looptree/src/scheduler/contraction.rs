@@ -27,6 +27,13 @@ const COPIED_AT_A_TIME: i64 = 1 << 12;
 
 /// Why a folded dimension is folded in blocks.
 const DEEP: &str = "so much of a panel as fits the second-level cache";
+const SHALLOW: &str = "so much of a panel as fits the first-level cache";
+
+/// How many of a hundred threads must have work where they share panels and not their rows, too.
+const BUSY: i64 = 80;
+
+/// A folded dimension that is folded in blocks, how long they are, and why.
+type Deep = (DimId, i64, &'static str);
 
 /// The register tile of a contraction.
 struct Tile {
@@ -66,7 +73,9 @@ impl Work<'_> {
             .into_iter()
             .filter(|array| self.reads_alone(node, *array, steps))
             .collect();
-        let deep = self.depth_block(node, &dims, &tile, &panels);
+        let deep = self
+            .shallow_block(node, &dims, &tile, &panels, reads)
+            .or_else(|| self.depth_block(node, &dims, &tile, &panels));
         let mut nests = Vec::new();
         for array in &panels {
             nests.push(self.pack(node, *array, &tile, deep, steps)?);
@@ -264,7 +273,7 @@ impl Work<'_> {
         dims: &[DimId],
         tile: &Tile,
         panels: &[NodeId],
-        (outer, block, deep): (Loops, Option<i64>, Option<(DimId, i64)>),
+        (outer, block, deep): (Loops, Option<i64>, Option<Deep>),
     ) -> Loops {
         let graph = self.graph();
         let folded = |dim: &DimId| carries(graph, node, *dim);
@@ -302,8 +311,8 @@ impl Work<'_> {
                 },
             );
         }
-        if let Some((dim, step)) = deep {
-            loops.serial(dim, step, DEEP);
+        if let Some((dim, step, why)) = deep {
+            loops.serial(dim, step, why);
         }
         for dim in later {
             if loops.step_of(dim) != Some(1) {
@@ -405,7 +414,74 @@ impl Work<'_> {
         dims: &[DimId],
         tile: &Tile,
         panels: &[NodeId],
-    ) -> Option<(DimId, i64)> {
+    ) -> Option<Deep> {
+        let (first, size, element) = self.panel_element(node, dims, tile, panels)?;
+        let cache = i64::from(self.target.l2_bytes);
+        if element.saturating_mul(size) <= cache / 4 * 3 {
+            return None;
+        }
+        let most = (cache / 2 / element).max(1);
+        let step = 1 << most.ilog2();
+        (step > 1 && step < size).then_some((first, step, DEEP))
+    }
+
+    /// How much of a folded dimension is folded at a time, so that a panel stays in the first-level cache between its copy
+    /// and its last use. That pays where the panel leaves too little of the second-level cache to all else that is read and
+    /// written for it, and that alone has room there: each block of the panel goes through it again.
+    fn shallow_block(
+        &self,
+        node: NodeId,
+        dims: &[DimId],
+        tile: &Tile,
+        panels: &[NodeId],
+        reads: &[Access],
+    ) -> Option<Deep> {
+        let graph = self.graph();
+        let (first, size, element) = self.panel_element(node, dims, tile, panels)?;
+        let width = tile.vectors * tile.lanes;
+        let length = |dim: &DimId| typical(graph, &graph.dim(*dim).size).max(1);
+        let bytes = |node: NodeId, product: i64| {
+            product.saturating_mul(graph.node(node).dtype.bytes() as i64)
+        };
+        let all = |dims: &[DimId]| dims.iter().map(length).fold(1, i64::saturating_mul);
+        let others = reads.iter().map(|read| read.node);
+        let others = others.filter(|other| !panels.contains(other));
+        let read: i64 = others
+            .map(|other| bytes(other, all(&graph.node(other).dims)))
+            .fold(0, i64::saturating_add);
+        let columns = length(&tile.vector);
+        let written = bytes(
+            node,
+            all(&graph.node(node).dims) / columns * width.min(columns),
+        );
+        let cache = i64::from(self.target.l2_bytes);
+        let others = read.saturating_add(written);
+        let together = others.saturating_add(element.saturating_mul(size));
+        if others > cache / 4 * 3 || together <= cache / 2 {
+            return None;
+        }
+        // Threads share whole panels then, not the rows of one.
+        let threads = i64::from(self.target.threads).max(1);
+        let panels = (columns + width - 1) / width;
+        let busy = panels * 100 / ((panels + threads - 1) / threads * threads);
+        if threads > 1 && busy < BUSY {
+            return None;
+        }
+        let most = i64::from(self.target.l1_bytes) / 4 * 3 / element;
+        // Blocks of whole vectors are exchanged in registers.
+        let step = if most > 0 { 1 << most.ilog2() } else { 0 };
+        (step >= tile.lanes && step < size && size % step == 0).then_some((first, step, SHALLOW))
+    }
+
+    /// The first dimension that is folded, its size, and the bytes of a panel for each of its elements; `None` where panels do
+    /// not have it.
+    fn panel_element(
+        &self,
+        node: NodeId,
+        dims: &[DimId],
+        tile: &Tile,
+        panels: &[NodeId],
+    ) -> Option<(DimId, i64, i64)> {
         let graph = self.graph();
         let size = |dim: DimId| typical(graph, &graph.dim(dim).size).max(1);
         let mut folded = dims
@@ -419,13 +495,7 @@ impl Work<'_> {
         }
         let row = tile.vectors * tile.lanes * graph.node(node).dtype.bytes() as i64;
         let element = folded.fold(row, |product, dim| product.saturating_mul(size(dim)));
-        let cache = i64::from(self.target.l2_bytes);
-        if element.saturating_mul(size(first)) <= cache / 4 * 3 {
-            return None;
-        }
-        let most = (cache / 2 / element).max(1);
-        let step = 1 << most.ilog2();
-        (step > 1 && step < size(first)).then_some((first, step))
+        Some((first, size(first), element))
     }
 
     /// A copy of an array in which a panel of the tile's columns lies in one piece.
@@ -434,7 +504,7 @@ impl Work<'_> {
         node: NodeId,
         array: NodeId,
         tile: &Tile,
-        deep: Option<(DimId, i64)>,
+        deep: Option<Deep>,
         steps: &Steps,
     ) -> Result<Nest, ScheduleError> {
         let readers = self.readers(node, array, steps);
@@ -466,8 +536,8 @@ impl Work<'_> {
         if split {
             loops.serial(tile.vector, width, "a panel that is read for all rows");
         }
-        if let Some((dim, step)) = deep {
-            loops.serial(dim, step, DEEP);
+        if let Some((dim, step, why)) = deep {
+            loops.serial(dim, step, why);
         } else if let Some((dim, step)) = self.copied_at_a_time(&folded, width) {
             loops.serial(dim, step, "so much that it is worth a thread's while");
         }
