@@ -73,9 +73,14 @@ impl Work<'_> {
             .into_iter()
             .filter(|array| self.reads_alone(node, *array, steps))
             .collect();
-        let deep = self
-            .shallow_block(node, &dims, &tile, &panels, reads)
-            .or_else(|| self.depth_block(node, &dims, &tile, &panels));
+        let mut tile = tile;
+        let deep = match self.shallow_tile(node, &dims, &tile, &panels, reads) {
+            Some((vectors, deep)) => {
+                tile.vectors = vectors;
+                Some(deep)
+            }
+            None => self.depth_block(node, &dims, &tile, &panels),
+        };
         let mut nests = Vec::new();
         for array in &panels {
             nests.push(self.pack(node, *array, &tile, deep, steps)?);
@@ -425,6 +430,45 @@ impl Work<'_> {
         (step > 1 && step < size).then_some((first, step, DEEP))
     }
 
+    /// How many vectors a tile has whose panels are folded in blocks of the first-level cache, and what the blocks are. Fewer than
+    /// it could have, where only so there are panels for all threads: threads that share the rows of a panel instead would
+    /// all read it from each other's caches.
+    fn shallow_tile(
+        &self,
+        node: NodeId,
+        dims: &[DimId],
+        tile: &Tile,
+        panels: &[NodeId],
+        reads: &[Access],
+    ) -> Option<(i64, Deep)> {
+        let whole = self.shallow_block(node, dims, tile, panels, reads)?;
+        let columns = typical(self.graph(), &self.graph().dim(tile.vector).size).max(1);
+        let threads = i64::from(self.target.threads).max(1);
+        // Threads share whole panels then, not the rows of one.
+        let are_busy = |vectors: i64| {
+            let width = vectors * tile.lanes;
+            let panels = (columns + width - 1) / width;
+            panels * 100 >= BUSY * ((panels + threads - 1) / threads * threads)
+        };
+        if threads == 1 || are_busy(tile.vectors) {
+            return Some((tile.vectors, whole));
+        }
+        // As many running values as hide how long one addition takes.
+        let (rows_dim, rows) = tile.rows?;
+        let least = i64::from(self.target.fma_per_cycle.max(1) * self.target.fma_latency);
+        let vectors = (1..tile.vectors)
+            .rev()
+            .find(|vectors| vectors * rows >= least && are_busy(*vectors))?;
+        let narrower = Tile {
+            vector: tile.vector,
+            lanes: tile.lanes,
+            vectors,
+            rows: Some((rows_dim, rows)),
+        };
+        let deep = self.shallow_block(node, dims, &narrower, panels, reads)?;
+        Some((vectors, deep))
+    }
+
     /// How much of a folded dimension is folded at a time, so that a panel stays in the first-level cache between its copy
     /// and its last use. That pays where the panel leaves too little of the second-level cache to all else that is read and
     /// written for it, and that alone has room there: each block of the panel goes through it again.
@@ -458,13 +502,6 @@ impl Work<'_> {
         let others = read.saturating_add(written);
         let together = others.saturating_add(element.saturating_mul(size));
         if others > cache / 4 * 3 || together <= cache / 2 {
-            return None;
-        }
-        // Threads share whole panels then, not the rows of one.
-        let threads = i64::from(self.target.threads).max(1);
-        let panels = (columns + width - 1) / width;
-        let busy = panels * 100 / ((panels + threads - 1) / threads * threads);
-        if threads > 1 && busy < BUSY {
             return None;
         }
         let most = i64::from(self.target.l1_bytes) / 4 * 3 / element;
