@@ -115,6 +115,17 @@ fn panels_are_so_narrow_that_each_thread_has_one() {
 }
 
 #[test]
+fn threads_copy_whole_blocks_of_a_panel() {
+    let machine = Target {
+        threads: 16,
+        ..MACHINE
+    };
+    let found = steps_for(&machine, &convolution_program((256, 256), 14, 3, 1));
+    let panel = "o/64 parallel, c/16 parallel, c, ky, kx, o";
+    assert!(found[1].ends_with(panel), "{found:#?}");
+}
+
+#[test]
 fn vectors_of_a_convolution_lie_along_the_dimension_that_fills_them() {
     let program = "dim y = 56, x = 56\ninput W: f32[o=64, c=64, ky=3, kx=3]\n\
                    input X: f32[c, iy=58, ix=58]\n\

@@ -618,8 +618,11 @@ impl Work<'_> {
         let most = (COPIED_AT_A_TIME / row).max(1);
         // Blocks of whole vectors, all of one length, can be exchanged in registers.
         let lanes = i64::from(self.target.vector_bytes / 4).max(1);
-        let mut even = (1..=most / lanes).rev().map(|vectors| vectors * lanes);
-        let even = even.find(|step| size(first) % step == 0);
+        let is_even = |step: &i64| size(first) % step == 0;
+        let mut smaller = (1..=most / lanes).rev().map(|vectors| vectors * lanes);
+        let even = smaller
+            .find(is_even)
+            .or_else(|| Some(lanes).filter(is_even));
         let step = even.unwrap_or(most);
         (step > 1 && step < size(first)).then_some((*first, step))
     }
