@@ -37,6 +37,7 @@ mod key;
 mod lower;
 mod node;
 mod ops;
+mod program;
 mod session;
 mod shape;
 mod size;

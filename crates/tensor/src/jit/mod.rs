@@ -5,26 +5,32 @@
 //! arguments of the same shapes and dtypes run that routine; others are traced anew, and the function
 //! says why.
 
-use crate::buffer::{Buffer, Remembered, VALUE};
+mod family;
+mod version;
+
 use crate::error::{ErrorKind, TensorError};
 use crate::key;
 use crate::lower;
 use crate::node::{Kind, Tensor, program_order};
-use crate::session::{Compiled, Session};
-use crate::shape::Shape;
+use crate::ops::AxisRef;
+use crate::program::Program;
+use crate::session::Session;
 use crate::size;
-use crate::trace;
+use crate::trace::{self, Trace};
 use crate::tree::Tree;
 use crate::variable::Variable;
-use loopwright_ops::DType;
-use loopwright_runtime::{Context, LinkOptions, Routine, RuntimeError};
+use family::{Dynamic, Family};
+use loopwright_runtime::RuntimeError;
+use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use version::Version;
 
 /// A compiled function; made by [`jit`].
 pub struct Jit<I, O: Outcome> {
     name: Arc<str>,
     function: Box<dyn Fn(&I) -> O + Send + Sync>,
+    dynamic: Vec<Dynamic>,
     versions: Mutex<Vec<Version<O::Tree>>>,
     reports: Mutex<Vec<Report>>,
 }
@@ -40,29 +46,6 @@ pub struct Report {
     pub variables: usize,
     /// Variables that it updates.
     pub updates: usize,
-}
-
-/// The function as it was traced for arguments of certain shapes, on a session's device.
-struct Version<O> {
-    session: Session,
-    arguments: Vec<(Shape, DType)>,
-    compiled: Arc<Compiled>,
-    /// In the order of their names in the program, and whether each is updated.
-    variables: Vec<(Variable, bool)>,
-    /// Tensors with values that the function has taken from outside.
-    captured: Vec<Tensor>,
-    /// What the traced function gave.
-    prototype: O,
-    results: Vec<(Shape, DType)>,
-    /// Linked routines. More than one where results of earlier calls are still held.
-    instances: Vec<Instance>,
-}
-
-/// A routine with its memory.
-struct Instance {
-    routine: Routine,
-    variables: Vec<Remembered>,
-    results: Vec<Buffer>,
 }
 
 /// A function over tensors that is compiled when it is first called with arguments of some shapes.
@@ -94,6 +77,7 @@ pub fn jit<I: Tree, O: Outcome>(
     Jit {
         name: name.into(),
         function: Box::new(function),
+        dynamic: Vec::new(),
         versions: Mutex::default(),
         reports: Mutex::default(),
     }
@@ -156,6 +140,40 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<I: Tree, O: Outcome> Jit<I, O> {
+    /// Lets an axis of an argument (a place among all tensors of the arguments) have any size: one trace
+    /// and one program serve all sizes, each with memory of its own.
+    ///
+    /// While the function is traced, the size is unknown, and never taken to be 1. What needs to know it (a
+    /// part that ends at a place counted from the end, joining along that axis) is refused. Where the
+    /// function says what the size is (a parameter has it, or a constant), it is not open, and calls
+    /// with another size are traced anew.
+    ///
+    /// ```
+    /// # use loopwright_x86 as _;
+    /// use loopwright_tensor::{DType, Tensor, jit};
+    ///
+    /// let mean = jit("mean", |x: &Tensor| x.square().mean(0)).dynamic(0, 0);
+    /// for batch in [3, 5, 8] {
+    ///     let x = Tensor::full([batch, 2], 2.0, DType::F32);
+    ///     assert_eq!(mean.call(&x)?.to_vec::<f32>()?, [4.0, 4.0]);
+    /// }
+    /// assert_eq!(mean.reports().len(), 1);
+    /// # Ok::<(), loopwright_tensor::TensorError>(())
+    /// ```
+    #[must_use]
+    pub fn dynamic(mut self, argument: usize, axis: impl Into<AxisRef>) -> Jit<I, O> {
+        self.dynamic.push(Dynamic::At(argument, axis.into()));
+        self
+    }
+
+    /// Lets the axes of that name, of all arguments, have any size, which is the same for all of them: see
+    /// [`Jit::dynamic`].
+    #[must_use]
+    pub fn dynamic_axis(mut self, name: &str) -> Jit<I, O> {
+        self.dynamic.push(Dynamic::Named(name.into()));
+        self
+    }
+
     /// Calls the function.
     ///
     /// In a function that is traced itself, it becomes a part of that one.
@@ -170,26 +188,33 @@ impl<I: Tree, O: Outcome> Jit<I, O> {
         let place = Location::caller();
         let lift = |error: RuntimeError| TensorError::at(error.into(), place);
         let session = Session::current().map_err(lift)?;
-        let leaves = arguments.leaves();
+        let mut leaves: SmallVec<[Tensor; 8]> = SmallVec::new();
+        arguments.visit(&mut |leaf| leaves.push(leaf.clone()));
         session.realize(&leaves, place)?;
         let mut versions = locked(&self.versions);
-        let fits = |version: &Version<O::Tree>| {
-            let alike = |(leaf, (shape, dtype)): (&Tensor, &(Shape, DType))| {
-                leaf.dtype() == *dtype && leaf.shape() == shape
-            };
-            version.session.same(&session)
-                && version.arguments.len() == leaves.len()
-                && leaves.iter().zip(&version.arguments).all(alike)
-        };
-        let at = match versions.iter().position(fits) {
-            Some(at) => at,
+        let bound = versions.iter().enumerate().find_map(|(at, version)| {
+            let here = version.session.same(&session);
+            let sizes = here.then(|| version.family.bind(&leaves)).flatten()?;
+            Some((at, sizes))
+        });
+        let (at, sizes) = match bound {
+            Some(bound) => bound,
             None => {
-                let reason = self.reason(&session, &versions, &leaves);
-                versions.push(self.trace(&session, arguments, &leaves, reason, place)?);
-                versions.len() - 1
+                let reason = reason(&session, &versions, &leaves);
+                let call = Call {
+                    session: &session,
+                    arguments,
+                    leaves: &leaves,
+                    place,
+                };
+                let version = self.version(&call, reason)?;
+                let sizes = version.family.bind(&leaves);
+                let sizes = sizes.expect("it was traced for these arguments");
+                versions.push(version);
+                (versions.len() - 1, sizes)
             }
         };
-        versions[at].call(&leaves, place)
+        versions[at].call(&leaves, &sizes, place)
     }
 
     /// Every time that the function was traced, and why.
@@ -197,76 +222,49 @@ impl<I: Tree, O: Outcome> Jit<I, O> {
         locked(&self.reports).clone()
     }
 
-    /// Why the versions that there are do not do.
-    fn reason(
-        &self,
-        session: &Session,
-        versions: &[Version<O::Tree>],
-        leaves: &[Tensor],
-    ) -> String {
-        let Some(last) = versions
-            .iter()
-            .rev()
-            .find(|version| version.session.same(session))
-        else {
-            return match versions.is_empty() {
-                true => "the first call".to_owned(),
-                false => format!("the first call on {}", session.device().name()),
-            };
-        };
-        if last.arguments.len() != leaves.len() {
-            return format!(
-                "{} tensors in place of {}",
-                leaves.len(),
-                last.arguments.len()
-            );
+    /// The function traced for arguments like these.
+    fn version(&self, call: &Call<'_, I>, reason: String) -> Result<Version<O::Tree>, TensorError> {
+        if !self.dynamic.is_empty()
+            && let Some(version) = self.traced(call, &reason, &self.dynamic)?
+        {
+            return Ok(version);
         }
-        let pairs = leaves.iter().zip(&last.arguments).enumerate();
-        let different = pairs
-            .filter(|(_, (leaf, (shape, dtype)))| leaf.shape() != shape || leaf.dtype() != *dtype);
-        let texts = different.map(|(at, (leaf, (shape, dtype)))| {
-            format!(
-                "argument {at} is {}{}, and was {dtype}{shape}",
-                leaf.dtype(),
-                leaf.shape()
-            )
-        });
-        texts.collect::<Vec<_>>().join("; ")
+        // The function has said what a dynamic size is, or that two are equal which are not: a size of 1
+        // that is repeated, or a mistake, which is found without open sizes.
+        let version = self.traced(call, &reason, &[])?;
+        Ok(version.expect("without open sizes it is traced for these arguments"))
     }
 
-    fn trace(
+    /// The function traced for arguments like these with some sizes open; nothing if what it says about
+    /// those does not go with these arguments.
+    fn traced(
         &self,
-        session: &Session,
-        arguments: &I,
-        leaves: &[Tensor],
-        reason: String,
-        place: &'static Location<'static>,
-    ) -> Result<Version<O::Tree>, TensorError> {
-        let mut next = 0;
-        let stand_ins = arguments.replace(&mut |leaf| {
-            let kind = Kind::Argument(next);
-            next += 1;
-            Tensor::make(kind, &[], leaf.shape().clone(), leaf.dtype())
+        call: &Call<'_, I>,
+        reason: &str,
+        dynamic: &[Dynamic],
+    ) -> Result<Option<Version<O::Tree>>, TensorError> {
+        let Call {
+            session,
+            arguments,
+            leaves,
+            place,
+        } = *call;
+        let mut family = Family::new(&self.name, leaves, dynamic);
+        let mut stand_ins: Vec<Tensor> = Vec::with_capacity(leaves.len());
+        let given = arguments.replace(&mut |leaf| {
+            let at = stand_ins.len();
+            let shape = family.shape(at).clone();
+            stand_ins.push(Tensor::make(Kind::Argument(at), &[], shape, leaf.dtype()));
+            stand_ins[at].clone()
         });
-        let (outcome, trace) =
-            trace::record(Arc::clone(&self.name), || (self.function)(&stand_ins));
+        let (outcome, trace) = trace::record(Arc::clone(&self.name), || (self.function)(&given));
         let prototype = outcome.into_tree()?;
         let results = prototype.leaves();
-        let updated = trace.variables.iter().filter_map(|traced| {
-            // A variable that is set to its own value is only read.
-            let after = traced
-                .after
-                .as_ref()
-                .filter(|after| !after.same(&traced.before))?;
-            Some((traced.before.clone(), after.clone()))
-        });
-        let updates: Vec<(Tensor, Tensor)> = updated.collect();
-        let mut roots = results.clone();
-        roots.extend(
-            updates
-                .iter()
-                .flat_map(|(before, after)| [before.clone(), after.clone()]),
-        );
+        let updates = trace.updates();
+        let changed = updates
+            .iter()
+            .flat_map(|(before, after)| [before.clone(), after.clone()]);
+        let roots: Vec<Tensor> = results.iter().cloned().chain(changed).collect();
         for root in &roots {
             root.check()?;
         }
@@ -281,154 +279,92 @@ impl<I: Tree, O: Outcome> Jit<I, O> {
         }
         size::settle();
         let order = program_order(&roots);
-        let stray = order.iter().any(|tensor| match tensor.node.kind {
-            Kind::Variable(id) => !trace
-                .variables
-                .iter()
-                .any(|traced| traced.variable.id() == id),
-            _ => false,
+        self.check_own(&order, &stand_ins, &trace, place)?;
+        let fixed = order.iter().filter(|tensor| {
+            matches!(tensor.node.kind, Kind::Variable(_)) || tensor.node.value.get().is_some()
         });
-        if stray {
-            return Err(TensorError::at(
-                ErrorKind::Traced {
-                    function: self.name.to_string(),
-                },
-                place,
-            ));
+        family.settle(leaves, fixed.map(Tensor::shape));
+        if family.bind(leaves).is_none() {
+            return Ok(None);
         }
-        let key = key::of(&order, &results, &updates)?;
-        let compiled =
-            session.compiled(key, &self.name, || lower::lower(&order, &results, &updates))?;
-        let variables = order.iter().filter_map(|tensor| match tensor.node.kind {
-            Kind::Variable(id) => {
-                let traced = trace
-                    .variables
-                    .iter()
-                    .find(|traced| traced.variable.id() == id)?;
-                let is_updated = updates.iter().any(|(before, _)| before.same(tensor));
-                Some((traced.variable.clone(), is_updated))
-            }
-            _ => None,
+        let program = Program::new(&order, &results, &updates, family.open());
+        let key = key::of(&program)?;
+        let compiled = session.compiled(key, &self.name, || lower::lower(&program))?;
+        let variables = order.iter().filter_map(|tensor| {
+            let traced = trace.of(tensor)?;
+            let is_updated = updates.iter().any(|(before, _)| before.same(tensor));
+            Some((traced.clone(), is_updated))
         });
         let variables: Vec<(Variable, bool)> = variables.collect();
+        let mut held: Vec<Variable> = variables
+            .iter()
+            .map(|(variable, _)| variable.clone())
+            .collect();
+        held.sort_unstable_by_key(Variable::id);
         locked(&self.reports).push(Report {
-            reason,
+            reason: reason.to_owned(),
             tensors: order.len(),
             variables: variables.len(),
             updates: updates.len(),
         });
-        let captured = order
-            .iter()
-            .filter(|tensor| tensor.node.value.get().is_some())
-            .cloned();
+        let captured: Vec<Tensor> = program.inputs().cloned().collect();
         let described = |tensor: &Tensor| (tensor.shape().clone(), tensor.dtype());
-        Ok(Version {
+        Ok(Some(Version {
             session: session.clone(),
-            arguments: leaves.iter().map(described).collect(),
             compiled,
+            memory: Vec::with_capacity(variables.len()),
             variables,
-            captured: captured.collect(),
+            held,
+            captured,
             results: results.iter().map(described).collect(),
             prototype,
+            family,
             instances: Vec::new(),
-        })
-    }
-}
-
-impl<T: Tree> Version<T> {
-    #[track_caller]
-    fn call(
-        &mut self,
-        leaves: &[Tensor],
-        place: &'static Location<'static>,
-    ) -> Result<T, TensorError> {
-        let lift = |error: RuntimeError| TensorError::at(error.into(), place);
-        let mut variables = Vec::with_capacity(self.variables.len());
-        for (variable, updated) in &self.variables {
-            variables.push(variable.memory(&self.session, *updated)?);
-        }
-        let linked = |instance: &Instance| {
-            instance
-                .variables
-                .iter()
-                .zip(&variables)
-                .all(|(known, now)| known.is(now))
-        };
-        self.instances.retain(linked);
-        let free = |instance: &Instance| !instance.results.iter().any(Buffer::is_shared);
-        let at = match self.instances.iter().position(free) {
-            Some(at) => at,
-            None => {
-                let instance = self.link(&variables).map_err(lift)?;
-                self.instances.push(instance);
-                self.instances.len() - 1
-            }
-        };
-        let instance = &self.instances[at];
-        instance.give(&self.session, leaves).map_err(lift)?;
-        instance.routine.schedule(&[]).map_err(lift)?;
-        for (buffer, (_, updated)) in variables.iter().zip(&self.variables) {
-            if *updated {
-                buffer.is_overwritten(&self.session);
-            }
-        }
-        let mut at = 0;
-        Ok(self.prototype.replace(&mut |_| {
-            let (buffer, (shape, _)) = (&instance.results[at], &self.results[at]);
-            at += 1;
-            buffer.is_overwritten(&self.session);
-            Tensor::of_buffer(buffer.clone(), shape.clone())
         }))
     }
 
-    fn link(&self, variables: &[Buffer]) -> Result<Instance, RuntimeError> {
-        let (mut context, missing) = self.session.place(self.captured.iter())?;
-        for (at, buffer) in variables.iter().enumerate() {
-            let memory = buffer
-                .on(&self.session)
-                .expect("a variable was moved to the device");
-            context = context.with_array(&lower::variable_name(at), &memory, VALUE)?;
+    /// Refuses tensors that stand for arguments and variables of another trace.
+    fn check_own(
+        &self,
+        order: &[Tensor],
+        stand_ins: &[Tensor],
+        trace: &Trace,
+        place: &'static Location<'static>,
+    ) -> Result<(), TensorError> {
+        let stray = order.iter().find(|tensor| match tensor.node.kind {
+            _ if tensor.node.value.get().is_some() => false,
+            Kind::Argument(at) => !stand_ins.get(at).is_some_and(|own| own.same(tensor)),
+            Kind::Variable(_) => trace.of(tensor).is_none(),
+            _ => false,
+        });
+        match stray {
+            None => Ok(()),
+            Some(_) => Err(TensorError::at(
+                ErrorKind::Argument {
+                    op: self.name.to_string(),
+                    reason: "it uses a tensor that was made while another function was traced, which has no value; give it back as a result, or keep it in a variable".to_owned(),
+                },
+                place,
+            )),
         }
-        let routine = context.link(&self.compiled.code, &LinkOptions::default())?;
-        self.session.upload(routine.context(), &missing)?;
-        let mut results = Vec::with_capacity(self.results.len());
-        for (at, (_, dtype)) in self.results.iter().enumerate() {
-            let name = lower::output_name(at);
-            let alone = self
-                .session
-                .root()
-                .with_array(VALUE, routine.context(), &name)?;
-            results.push(Buffer::of_context(&self.session, alone, *dtype));
-        }
-        Ok(Instance {
-            routine,
-            variables: variables.iter().map(Buffer::remembered).collect(),
-            results,
-        })
     }
 }
 
-impl Instance {
-    /// Moves arguments to where the routine reads them.
-    fn give(&self, session: &Session, leaves: &[Tensor]) -> Result<(), RuntimeError> {
-        let context: &Context = self.routine.context();
-        for (at, leaf) in leaves.iter().enumerate() {
-            let name = lower::argument_name(at);
-            let value = leaf.node.value.get().expect("arguments have been computed");
-            // An argument that is not used is no part of the program: nothing is done.
-            match (value.on_host(), value.on(session)) {
-                (Some(array), _) => {
-                    context.upload(&name, array)?;
-                }
-                (None, Some(found)) => {
-                    context.copy_from(&name, &session.root().with_array(&name, &found, VALUE)?)?;
-                }
-                (None, None) => {
-                    context.upload(&name, value.array()?)?;
-                }
-            }
-        }
-        Ok(())
+/// A call that needs a trace.
+struct Call<'a, I> {
+    session: &'a Session,
+    arguments: &'a I,
+    leaves: &'a [Tensor],
+    place: &'static Location<'static>,
+}
+
+/// Why the versions that there are do not do.
+fn reason<T>(session: &Session, versions: &[Version<T>], leaves: &[Tensor]) -> String {
+    let here = |version: &&Version<T>| version.session.same(session);
+    match versions.iter().rev().find(here) {
+        Some(last) => last.family.differences(leaves),
+        None if versions.is_empty() => "the first call".to_owned(),
+        None => format!("the first call on {}", session.device().name()),
     }
 }
 
