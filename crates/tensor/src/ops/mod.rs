@@ -9,6 +9,7 @@ mod reduce;
 mod slice;
 mod window;
 
+pub(crate) use axes::place as axis_place;
 pub use axes::{AxisRef, IntoAxes};
 pub use create::{Element, IntoScalar, realize};
 pub use elementwise::select;
