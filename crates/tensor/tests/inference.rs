@@ -1,7 +1,9 @@
 //! Sizes that nobody says: found from use, in both directions, when functions are called.
 
 use loopwright_interp as _;
-use loopwright_tensor::{Axis, DType, Shape, Tensor, TensorError, Variable, jit, unknown};
+use loopwright_tensor::{
+    Axis, DType, ErrorKind, Shape, Tensor, TensorError, Variable, jit, unknown,
+};
 use loopwright_x86 as _;
 
 /// A parameter of sizes that may be unknown.
@@ -33,10 +35,7 @@ fn a_layer_takes_its_input_size_from_the_first_call() -> Result<(), TensorError>
         .call(&Tensor::from([[1.0f64, 2.0]]))
         .expect_err("it has 3 rows");
     assert!(
-        error
-            .kind()
-            .to_string()
-            .contains("2 columns and the second 3 rows"),
+        matches!(error.kind(), ErrorKind::Shapes { op, .. } if op == "matmul"),
         "{error}"
     );
     Ok(())
@@ -81,10 +80,10 @@ fn a_size_that_nothing_decides_names_its_owner() {
         let error = outcome
             .and_then(|sum| sum.item())
             .expect_err("nobody knows it");
-        assert_eq!(
-            error.kind().to_string(),
-            "nothing determines the width of `embed`; say it, or use it with something whose size is known"
-        );
+        assert!(matches!(
+            error.kind(),
+            ErrorKind::Undetermined { what } if what == "the width of `embed`"
+        ));
     }
     // Once it is known, the same function works.
     w.set(&Tensor::from([[1.0f64, 2.0]])).unwrap();

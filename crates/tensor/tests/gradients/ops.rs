@@ -165,6 +165,19 @@ fn equal_operands_share() {
 }
 
 #[test]
+fn a_rectifier_is_flat_at_zero() {
+    everywhere(|| {
+        let x = Tensor::from([-1.0f64, 0.0, -0.0, 2.0, f64::NAN]);
+        let y = x.relu();
+        assert_eq!(y.to_vec::<f64>()?[..4], [0.0, 0.0, 0.0, 2.0]);
+        assert!(y.to_vec::<f64>()?[4].is_nan());
+        let [dx] = y.at(0..4).sum(..).gradients([&x]);
+        assert_eq!(dx.to_vec::<f64>()?, [0.0, 0.0, 0.0, 1.0, 0.0]);
+        Ok(())
+    });
+}
+
+#[test]
 fn operands_that_are_repeated() {
     let (row, column, all) = (
         Point::scattered(&[3], 1),

@@ -97,6 +97,11 @@ fn joined() {
     });
     let points = [Point::scattered(&[3], 41), Point::scattered(&[3], 42)];
     check("stack", &points, |x| stack(&[&x[0], &x[1]], -1).sin());
+    // More than are joined at once.
+    check("many", &points, |x| {
+        let parts: Vec<Tensor> = (1..12).map(|at| &x[at % 2] * at).collect();
+        concat(&parts.iter().collect::<Vec<_>>(), 0).sin()
+    });
 }
 
 #[test]
