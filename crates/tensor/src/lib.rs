@@ -32,6 +32,7 @@ mod buffer;
 mod classes;
 mod contract;
 mod control;
+mod display;
 mod error;
 mod gradient;
 mod jit;

@@ -12,7 +12,7 @@ use crate::error::{ErrorKind, TensorError};
 use crate::node::{Kind, Mark, Tensor};
 use crate::ops::failure;
 use crate::size;
-use loopwright_ops::{ReduceOp, Scalar};
+use loopwright_ops::ReduceOp;
 use rustc_hash::{FxHashMap, FxHashSet};
 use scatter::Scatter;
 use smallvec::SmallVec;
@@ -429,21 +429,4 @@ fn recompute(
         Some((target, part))
     });
     Ok(reached.collect())
-}
-
-impl Tensor {
-    /// The place of every element in row-major order (`i64`).
-    #[track_caller]
-    pub(crate) fn numbered(&self) -> Tensor {
-        let mut number = Tensor::constant(Scalar::i64(0));
-        for (at, axis) in self.shape().axes().iter().enumerate() {
-            let index = Tensor::index(axis.clone());
-            let places = (0..self.rank())
-                .map(|place| (place == at).then_some(0))
-                .collect();
-            number = number * Tensor::size_value(&size::resolve(&axis.size))
-                + index.spread(self.shape(), &places);
-        }
-        number.broadcast_to(self.shape())
-    }
 }

@@ -93,7 +93,7 @@ impl Scatter<'_> {
     /// Of several that were put in one place the last one is there.
     #[track_caller]
     fn last(&self, g: &Tensor) -> Result<(Tensor, Tensor), TensorError> {
-        let number = self.updates.numbered();
+        let number = Tensor::numbered(self.updates.shape());
         let nobody = Tensor::full(self.base.shape(), -1, DType::I64);
         let last = self.put(&nobody, &number, None)?;
         let untouched = last.lt(&last.number(0));

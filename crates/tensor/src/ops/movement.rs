@@ -80,6 +80,28 @@ impl Tensor {
         }
     }
 
+    /// The same elements with the names of a shape, whose sizes are equal to this tensor's or become so.
+    #[track_caller]
+    pub fn in_shape(&self, shape: &Shape) -> Tensor {
+        if let Some(failed) = failure(&[self]) {
+            return failed;
+        }
+        let pairs = self.shape().axes().iter().zip(shape.axes());
+        if self.rank() != shape.rank()
+            || !pairs
+                .into_iter()
+                .all(|(a, b)| size::equate(&a.size, &b.size))
+        {
+            return Tensor::of_error(TensorError::new(ErrorKind::Shapes {
+                op: "in_shape".to_owned(),
+                left: self.shape().to_string(),
+                right: shape.to_string(),
+                reason: "the sizes differ".to_owned(),
+            }));
+        }
+        self.in_place(shape.clone())
+    }
+
     /// The same elements in the same order, with other axes of the same sizes.
     #[track_caller]
     pub(crate) fn in_place(&self, shape: Shape) -> Tensor {
