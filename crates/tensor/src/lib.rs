@@ -25,11 +25,13 @@
 //! caller's program and the shapes, and it comes out where a value is asked for ([`TensorError`]).
 //!
 //! **[`Variable`]s** keep their place and change their value; [`jit`] makes a function of tensors and
-//! variables one routine that is compiled once and updates variables in place.
+//! variables one routine that is compiled once and updates variables in place. What depends on values is
+//! said with [`select`], [`choose`], [`scan`], [`repeat_at_most`], or around functions with [`while_loop`].
 
 mod buffer;
 mod classes;
 mod contract;
+mod control;
 mod convolve;
 mod display;
 mod einsum;
@@ -42,6 +44,7 @@ pub mod linalg;
 mod lower;
 mod node;
 mod ops;
+mod program;
 pub mod random;
 mod session;
 mod shape;
@@ -50,6 +53,9 @@ mod trace;
 mod tree;
 mod variable;
 
+pub use control::{
+    MAX_UNROLLED, WhileLoop, choose, repeat_at_most, repeat_while, scan, scan_values, while_loop,
+};
 pub use convolve::{
     ConvOptions, PerAxis, PoolOptions, adaptive_avg_pool, adaptive_max_pool, avg_pool, conv,
     conv_transpose, global_avg_pool, global_max_pool, max_pool,

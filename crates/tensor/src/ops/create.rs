@@ -345,7 +345,7 @@ impl Tensor {
     #[track_caller]
     pub fn sizes(&self) -> Result<Vec<usize>, TensorError> {
         self.check()?;
-        let sizes = crate::lower::concrete_shape(self)?;
+        let sizes = crate::program::concrete_shape(self)?;
         Ok(sizes.into_iter().map(|size| size as usize).collect())
     }
 }
