@@ -3,7 +3,7 @@
 use crate::peer;
 use crate::report::{Report, Row, ahead};
 use crate::table::figure;
-use std::fmt::Write as _;
+use loopwright_chart::{COLOURS, Svg};
 
 /// All measures are in pixels of the picture at its natural size.
 const WIDTH: f64 = 980.0;
@@ -23,29 +23,16 @@ const BOTTOM: f64 = 56.0;
 /// Longer bars are cut, so that one row far ahead does not make all others short.
 const LONGEST: f64 = 4.0;
 
-/// Colours of the peers that can be told apart on light and on dark, also by those who see few colours.
-const COLOURS: [&str; 8] = [
-    "#d55e00", "#e69f00", "#b8a000", "#009e73", "#cc79a7", "#8c6bb1", "#7f7f7f", "#a0522d",
-];
-
 const STYLE: &str = "\
-text { font: 12px system-ui, 'DejaVu Sans', sans-serif; fill: #1b1f24 }
-.back { fill: #ffffff }
-.title { font-size: 16px; font-weight: 600 }
-.quiet { fill: #59636e }
-.grid { stroke: #d8dee4 }
 .one { stroke: #59636e; stroke-dasharray: 4 3 }
 .ours { fill: #0969da }
 .behind { fill: #b35900; font-weight: 600 }
 @media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3 }
-  .back { fill: #0d1117 }
-  .quiet { fill: #9198a1 }
-  .grid { stroke: #30363d }
   .one { stroke: #9198a1 }
   .ours { fill: #4493f8 }
   .behind { fill: #f0883e }
-}";
+}
+";
 
 impl Report {
     /// The rows of the list as an SVG: for each, how fast every side is, where the best peer is 1. Nothing where no row
@@ -72,7 +59,7 @@ impl Report {
         let bottom = TOP + heights.sum::<f64>();
         let total = bottom + BOTTOM;
 
-        let mut svg = Svg::new(WIDTH, total);
+        let mut svg = Svg::new(WIDTH, total, STYLE);
         svg.text(16.0, 28.0, "title", "start", title);
         legend(&mut svg, &peers);
         svg.text(WIDTH - 136.0, TOP - 12.0, "quiet", "end", "ours");
@@ -98,7 +85,7 @@ impl Report {
             y,
             ratio.min(longest) * scale,
             OURS,
-            Paint::Ours,
+            &Paint::Ours.attribute(),
             &told,
         );
         if ratio > longest {
@@ -119,7 +106,7 @@ impl Report {
             let share = ratio / ahead(row.unit, row.ours, *value);
             let told = format!("{peer}: {} {}", figure(*value), row.unit);
             let paint = Paint::of(peer, place);
-            svg.bar(LEFT, at, share * scale, PEER, paint, &told);
+            svg.bar(LEFT, at, share * scale, PEER, &paint.attribute(), &told);
             at += PEER + GAP;
         }
         let ours = format!("{} {}", figure(row.ours), row.unit);
@@ -143,7 +130,7 @@ fn legend(svg: &mut Svg, peers: &[&str]) {
     let others = peers.iter().enumerate();
     for (name, paint) in entries.chain(others.map(|(place, peer)| (*peer, Paint::of(peer, place))))
     {
-        svg.bar(x, 46.0, 12.0, 12.0, paint, name);
+        svg.bar(x, 46.0, 12.0, 12.0, &paint.attribute(), name);
         svg.text(x + 17.0, 56.0, "", "start", name);
         // About as wide as a letter is.
         x += 17.0 + 7.2 * name.chars().count() as f64 + 18.0;
@@ -180,60 +167,14 @@ impl Paint {
         let known = peer::names().position(|name| name == peer);
         Paint::Peer(known.unwrap_or(place))
     }
-}
 
-/// A picture that is being drawn.
-struct Svg(String);
-
-impl Svg {
-    fn new(width: f64, height: f64) -> Svg {
-        Svg(format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-             viewBox=\"0 0 {width:.0} {height:.0}\">\n<style>\n{STYLE}\n</style>\n\
-             <rect class=\"back\" width=\"100%\" height=\"100%\"/>\n"
-        ))
-    }
-
-    fn text(&mut self, x: f64, y: f64, class: &str, anchor: &str, text: &str) {
-        let text = escaped(text);
-        let _ = writeln!(
-            self.0,
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\" text-anchor=\"{anchor}\">{text}</text>"
-        );
-    }
-
-    fn line(&mut self, x: f64, y: f64, to_x: f64, to_y: f64, class: &str) {
-        let _ = writeln!(
-            self.0,
-            "<line x1=\"{x:.1}\" y1=\"{y:.1}\" x2=\"{to_x:.1}\" y2=\"{to_y:.1}\" class=\"{class}\"/>"
-        );
-    }
-
-    /// A bar that tells what it is where a pointer rests on it.
-    fn bar(&mut self, x: f64, y: f64, width: f64, height: f64, paint: Paint, told: &str) {
-        let paint = match paint {
+    /// As an attribute of a bar.
+    fn attribute(self) -> String {
+        match self {
             Paint::Ours => "class=\"ours\"".to_owned(),
             Paint::Peer(place) => format!("fill=\"{}\"", COLOURS[place % COLOURS.len()]),
-        };
-        let told = escaped(told);
-        let _ = writeln!(
-            self.0,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" {paint}>\
-             <title>{told}</title></rect>"
-        );
+        }
     }
-
-    fn finish(mut self) -> String {
-        self.0.push_str("</svg>\n");
-        self.0
-    }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }
 
 #[cfg(test)]

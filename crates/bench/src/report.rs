@@ -164,6 +164,14 @@ impl Report {
         }
     }
 
+    /// How many rows of the list are at least as good as their best peer, and how many have peers.
+    pub fn at_least_level(&self) -> (usize, usize) {
+        let listed = self.rows.iter().filter(|row| row.in_mean);
+        let ratios: Vec<f64> = listed.filter_map(|row| row.ratio).collect();
+        let level = ratios.iter().filter(|ratio| **ratio >= 1.0).count();
+        (level, ratios.len())
+    }
+
     /// The report with its columns in the order of these names; peers that are not named come behind.
     pub fn in_order_of<'n>(mut self, names: impl Iterator<Item = &'n str>) -> Report {
         let order: Vec<&str> = names.collect();
@@ -245,6 +253,7 @@ mod tests {
         .with_standings(["a", "b", "c"].map(|peer| (peer, Some(3.0))));
         assert_eq!(report.rows[0].ratio, Some(4.0), "to the best peer");
         assert_eq!(report.rows[1].ratio, Some(0.5), "less time is better");
+        assert_eq!(report.at_least_level(), (1, 2));
         let standing = |geomean: f64, lowest, work: &str, rows| Standing {
             geomean,
             lowest,
@@ -275,6 +284,7 @@ mod tests {
         assert_eq!(report.rows[0].best.as_deref(), Some("b"));
         let geomean = report.geomean.expect("there is a ratio");
         assert!((geomean - 4.0).abs() < 1e-12, "{geomean}");
+        assert_eq!(report.at_least_level(), (1, 1));
         assert!(report.standings.is_empty());
         assert_eq!(report.peers, ["b", "a", "specialised"]);
     }

@@ -23,6 +23,12 @@ impl Report {
                 text,
                 "geometric mean of the ratios to the best peer: {geomean:.2}{bar}"
             );
+            let (level, rows) = self.at_least_level();
+            let _ = writeln!(
+                text,
+                "at or above the best peer: {level} of {}",
+                rows_text(rows)
+            );
         }
         for peer in &self.peers {
             if let Some(standing) = self.standings.get(peer) {
@@ -135,11 +141,15 @@ fn beside(standing: &Standing) -> String {
     } = standing;
     let bar = goal.map(|goal| format!(" ({} ≥ {goal:.2})", mark(standing.reached())));
     let bar = bar.unwrap_or_default();
-    let rows = match rows {
+    let rows = rows_text(*rows);
+    format!("geometric mean {geomean:.2} over {rows}{bar}, lowest {lowest:.2} ({lowest_work})")
+}
+
+fn rows_text(rows: usize) -> String {
+    match rows {
         1 => "1 row".to_owned(),
         rows => format!("{rows} rows"),
-    };
-    format!("geometric mean {geomean:.2} over {rows}{bar}, lowest {lowest:.2} ({lowest_work})")
+    }
 }
 
 /// The bars of a row, and whether each is reached.
@@ -210,6 +220,7 @@ matmul  80.0 GFLOP/s  20.0   8.0   4.00  50 %  reached: ratio ≥ 0.90, MISSED: 
 conv     120 GFLOP/s     –  60.0   2.00     –  reached: ratio ≥ 0.90
 – a: no convolution (conv)
 geometric mean of the ratios to the best peer: 2.83 (reached: ≥ 1.30)
+at or above the best peer: 2 of 2 rows
 beside a: geometric mean 4.00 over 1 row (MISSED: ≥ 5.00), lowest 4.00 (matmul)
 beside b: geometric mean 4.47 over 2 rows, lowest 2.00 (conv)
 versions: b 2.0

@@ -88,6 +88,8 @@ pub(crate) enum Verb {
     /// What measures candidates for `tune`
     #[command(hide = true)]
     TuneWorker(TuneWorkerOptions),
+    /// Trains a small network on real handwritten digits
+    Train(TrainOptions),
     /// Runs the conformance suite, then random programs against the interpreter
     Check(CheckOptions),
     /// What is missing on this machine and what it would give
@@ -144,6 +146,10 @@ impl Verb {
             }
             Verb::TuneWorker(options) => (&options.settings, Vec::new()),
             Verb::Check(options) => (
+                &options.settings,
+                device(&options.device).into_iter().collect(),
+            ),
+            Verb::Train(options) => (
                 &options.settings,
                 device(&options.device).into_iter().collect(),
             ),
@@ -289,6 +295,49 @@ pub(crate) struct TuneOptions {
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What can be learned.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lesson {
+    /// 1,797 handwritten digits, which are part of the program
+    Digits,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TrainOptions {
+    /// What is learned
+    #[arg(value_enum)]
+    pub(crate) lesson: Lesson,
+    /// Where it is trained: a device's name, or `auto` for the best there is
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
+    /// How often all examples are seen
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) epochs: u32,
+    /// How many examples make a step
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) batch: u32,
+    /// The highest learning rate
+    #[arg(long, value_name = "R", default_value_t = 2e-3)]
+    pub(crate) rate: f64,
+    /// The seed of first values, order and dropout
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Keeps the run in this file (safetensors), at the end of each epoch and when it is interrupted
+    #[arg(long, value_name = "FILE")]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// Goes on where the run in the checkpoint's file ended
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Draws the curves to this file, as an SVG
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    settings: SettingOptions,
 }
 
 #[derive(Args, Debug)]

@@ -5,9 +5,10 @@ use crate::preview::describe;
 use loopwright::graph::Array;
 use loopwright::npy::{Header, NpyError};
 use loopwright::ops::DType;
+use loopwright_files::{NewFile, directory_of};
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::BufReader;
+use std::path::Path;
 
 /// No program is this long; what is, is some other file.
 const LONGEST_TEXT: u64 = 256 << 20;
@@ -111,55 +112,21 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     )))
 }
 
-fn directory_of(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    }
-}
-
 /// Writes an array so that the file is there as a whole or not at all.
 pub(crate) fn write_array(path: &Path, array: &Array) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::file("write", path, &error);
-    let file = temporary(&directory_of(path)).map_err(failed)?;
-    let mut writer = BufWriter::new(file);
-    loopwright::npy::write(&mut writer, array.dtype(), array.shape(), array.bytes()).map_err(
+    let mut file = NewFile::at(path).map_err(failed)?;
+    loopwright::npy::write(&mut file, array.dtype(), array.shape(), array.bytes()).map_err(
         |error| match error {
             NpyError::Io(error) => failed(error),
             error => Failure::new(format!("cannot write {}: {error}", path.display())),
         },
     )?;
-    writer.flush().map_err(failed)?;
-    let file = writer
-        .into_inner()
-        .map_err(|error| failed(error.into_error()))?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
+    file.place().map_err(failed)
 }
 
 /// Writes a text so that the file is there as a whole or not at all.
 pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::file("write", path, &error);
-    let mut file = temporary(&directory_of(path)).map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
-}
-
-#[cfg(unix)]
-fn temporary(directory: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
-    // As any new file: what the process's mask leaves of this.
-    let permissions = std::fs::Permissions::from_mode(0o666);
-    tempfile::Builder::new()
-        .prefix(".loopwright-")
-        .permissions(permissions)
-        .tempfile_in(directory)
-}
-
-#[cfg(not(unix))]
-fn temporary(directory: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    tempfile::Builder::new()
-        .prefix(".loopwright-")
-        .tempfile_in(directory)
+    loopwright_files::write(path, text.as_bytes())
+        .map_err(|error| Failure::file("write", path, &error))
 }

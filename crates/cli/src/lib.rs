@@ -19,6 +19,7 @@ mod arguments;
 mod device;
 mod failure;
 mod files;
+mod interrupt;
 mod memory;
 mod plugins;
 mod preview;
@@ -73,6 +74,7 @@ fn perform(arguments: &Arguments, terminal: &mut Terminal) -> Result<ExitCode, F
         Verb::Edit(options) => verbs::edit::edit(options, settings),
         Verb::Tune(options) => verbs::tune::tune(options, settings, terminal),
         Verb::TuneWorker(_) => verbs::tune::worker(),
+        Verb::Train(options) => verbs::train::train(options, settings, terminal),
         Verb::Check(options) => verbs::check::check(options, settings, terminal),
         Verb::Doctor(options) => verbs::doctor::doctor(options, settings, terminal),
         Verb::Cache(options) => verbs::cache::cache(options, settings, terminal),

@@ -64,6 +64,11 @@ impl Style {
         Style { paints }
     }
 
+    /// Whether there are colours.
+    pub(crate) fn paints(self) -> bool {
+        self.paints
+    }
+
     /// A name or heading.
     pub(crate) fn strong(self, text: &str) -> String {
         self.paint("1", text)

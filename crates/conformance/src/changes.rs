@@ -181,6 +181,8 @@ pub const CHANGES: &[Changes] = &[
         schedule: "h: i, j\ny: share=0, i, j\n",
         changes: &[
             Text("layout h [j, i]"),
+            // Pieces that do not divide the one around them.
+            Text("layout h [j/5, i, j/3, j]"),
             Text("layout h [j/4, i, j]"),
             Text("split y j 4"),
             Text("annotate y j vectorize"),

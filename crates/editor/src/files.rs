@@ -3,7 +3,7 @@
 use crate::editor::{Loaded, Saved};
 use loopwright::looptree::{Plan, replay};
 use loopwright::text::{Diagnostic, Source};
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 /// No schedule is this long; what is, is some other file.
@@ -20,32 +20,13 @@ pub(crate) fn save(path: &Path, text: &str, overwrite: bool) -> Saved {
     if !overwrite && path.exists() {
         return Saved::Exists(path.to_owned());
     }
-    match write(path, text) {
+    match loopwright_files::write(path, text.as_bytes()) {
         Ok(()) => Saved::Written(path.to_owned()),
         Err(error) => {
             let reason = reason(&error);
             Saved::Failed(format!("cannot write {}: {reason}", path.display()))
         }
     }
-}
-
-fn write(path: &Path, text: &str) -> io::Result<()> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".loopwright-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // As any new file: what the process's mask leaves of this.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.tempfile_in(directory)?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 /// Reads a schedule for the program of a plan, as far as it fits.

@@ -14,10 +14,13 @@ const MACHINE: Target = Target {
 
 /// The schedule's lines that are not edits.
 fn steps(program: &str) -> Vec<String> {
+    steps_for(&MACHINE, program)
+}
+
+fn steps_for(machine: &Target, program: &str) -> Vec<String> {
     let program = format!("loopwright program 1\n{program}");
     let graph = parse(&Source::new("program.lw", program.as_str())).expect("the program is right");
-    let explained =
-        schedule(graph.with_stores(), &MACHINE, Order::Free).expect("it has a schedule");
+    let explained = schedule(graph.with_stores(), machine, Order::Free).expect("it has a schedule");
     let text = explained.plan.to_string();
     let lines = text.lines().filter(|line| line.contains(": "));
     lines.map(str::to_owned).collect()
@@ -71,6 +74,58 @@ fn a_deep_product_is_folded_in_blocks_of_a_panel() {
 }
 
 #[test]
+fn a_panel_that_crowds_out_all_else_is_folded_in_blocks_of_the_first_cache() {
+    // 864 KiB of a panel, 162 KiB of the image: a block of 16 channels is 27 KiB.
+    let found = convolution((512, 512), 7, 3, 1);
+    assert_eq!(
+        found[1..],
+        [
+            "panel1: layout=[o/48, c, ky, kx, o], o/48, c/16, c, ky, kx, o",
+            "%4: layout=[y, x, o], o/48, c/16, y, x/7, c, ky, kx, x unroll, o/16 unroll, o vectorize",
+            "Y: o/48, y, x/7, x unroll, o/16 unroll, o vectorize",
+        ]
+    );
+    // Here the image alone needs most of the second cache.
+    let found = convolution((64, 128), 56, 3, 1);
+    assert!(!found[1].contains("c/"), "{found:#?}");
+    // And here there is room for all.
+    let found =
+        steps("input A: f32[i=128, k=768]\ninput B: f32[k, j=3072]\noutput C = sum[k](A * B)\n");
+    assert!(!found[0].contains("k/"), "{found:#?}");
+}
+
+#[test]
+fn panels_are_so_narrow_that_each_thread_has_one() {
+    // 512 channels are 11 panels of 48, but 16 of 32.
+    let machine = Target {
+        threads: 16,
+        ..MACHINE
+    };
+    let program = convolution_program((512, 512), 7, 3, 1);
+    let found = steps_for(&machine, &program);
+    let tile = "o/32 parallel, c/32, y, x/7, c, ky, kx, x unroll, o/16 unroll, o vectorize";
+    assert!(found[2].ends_with(tile), "{found:#?}");
+    // Two threads have enough panels of 48.
+    let machine = Target {
+        threads: 2,
+        ..MACHINE
+    };
+    let found = steps_for(&machine, &program);
+    assert!(found[2].contains("o/48 parallel, c/16, y"), "{found:#?}");
+}
+
+#[test]
+fn threads_copy_whole_blocks_of_a_panel() {
+    let machine = Target {
+        threads: 16,
+        ..MACHINE
+    };
+    let found = steps_for(&machine, &convolution_program((256, 256), 14, 3, 1));
+    let panel = "o/64 parallel, c/16 parallel, c, ky, kx, o";
+    assert!(found[1].ends_with(panel), "{found:#?}");
+}
+
+#[test]
 fn vectors_of_a_convolution_lie_along_the_dimension_that_fills_them() {
     let program = "dim y = 56, x = 56\ninput W: f32[o=64, c=64, ky=3, kx=3]\n\
                    input X: f32[c, iy=58, ix=58]\n\
@@ -91,14 +146,18 @@ fn vectors_of_a_convolution_lie_along_the_dimension_that_fills_them() {
 
 /// The schedule's lines of a padded convolution of square images, with what follows it.
 fn convolution(channels: (i64, i64), image: i64, kernel: i64, stride: i64) -> Vec<String> {
+    steps(&convolution_program(channels, image, kernel, stride))
+}
+
+fn convolution_program(channels: (i64, i64), image: i64, kernel: i64, stride: i64) -> String {
     let ((from, to), size) = (channels, image / stride);
     let pad = kernel / 2;
-    steps(&format!(
+    format!(
         "dim y = {size}, x = {size}\ninput X: f32[c={from}, row={image}, col={image}]\n\
          input W: f32[o={to}, c, ky={kernel}, kx={kernel}]\n\
          seen = X[c, y*{stride} + ky - {pad}, x*{stride} + kx - {pad}] else 0\n\
          S[o, y, x] = sum[c, ky, kx](W * seen)\noutput Y = max(S, 0)\n"
-    ))
+    )
 }
 
 /// Fails where the sums of a convolution are not a tile of some rows along `x` and vectors of packed channels.

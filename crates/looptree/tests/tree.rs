@@ -162,6 +162,27 @@ fn threads_do_not_share_scratch_memory() {
 }
 
 #[test]
+fn long_programs_do_not_fill_the_stack() {
+    // 60 running sums of 8 KiB each, forwards and backwards: none shares a loop with the next.
+    let mut text = "loopwright program 1\ninput s0: f32[i=2048]\n".to_owned();
+    for at in 1..=60 {
+        let direction = if at % 2 == 0 { ", reverse" } else { "" };
+        text += &format!("s{at} = scan_sum[i{direction}](s{})\n", at - 1);
+    }
+    text += "output y = s60 * 2\n";
+    let graph = graph(&text);
+    let schedule = default_schedule(&graph, &Target::SCALAR).unwrap();
+    let tree = LoopTree::new(&graph, &schedule).unwrap();
+    let found = allocations(&graph, &schedule, &tree).unwrap();
+    let private = found
+        .values()
+        .filter(|found| found.storage == Storage::Private);
+    let bytes = private.map(|found| found.elements().unwrap().as_const().unwrap() * 4);
+    let bytes: i64 = bytes.sum();
+    assert!(bytes <= 256 << 10, "{bytes}");
+}
+
+#[test]
 fn strides_intercepts_and_bounds_of_an_access() {
     let graph = graph(
         "loopwright program 1\n\

@@ -84,12 +84,17 @@
 //! | [`runtime`] | devices, streams, contexts, routines; memory plans and traces |
 //!
 //! and beside it [`ops`] (dtypes, scalars, the op table), [`symbolic`] (sizes and indices), [`text`]
-//! (sources and errors that point into them) and [`npy`] (arrays in files).
+//! (sources and errors that point into them), [`npy`] and [`image`] (arrays in files), [`checkpoint`] (named arrays
+//! in safetensors files), [`data`] (sets of examples, readers, loaders) and [`chart`] (arrays as boxes, curves, heat maps).
 
 pub use loopwright_backend as backend;
 pub use loopwright_cc as cc;
+pub use loopwright_chart as chart;
+pub use loopwright_checkpoint as checkpoint;
+pub use loopwright_data as data;
 pub use loopwright_gccjit as gccjit;
 pub use loopwright_graph as graph;
+pub use loopwright_image as image;
 pub use loopwright_interp as interp;
 pub use loopwright_kernel as kernel;
 pub use loopwright_looptree as looptree;
@@ -112,4 +117,7 @@ mod book {
 
     #[doc = include_str!("../../../docs/backends.md")]
     struct Backends;
+
+    #[doc = include_str!("../../../docs/data.md")]
+    struct Data;
 }

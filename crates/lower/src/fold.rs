@@ -565,6 +565,15 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Whether a step's running values are in registers inside of a loop that folds it, and lie along a dimension whose
+    /// rounds are written out.
+    pub(crate) fn is_written_out_along(&self, around: TreeRef, node: NodeId, dim: DimId) -> bool {
+        let path = self.unfolded_path(around, node);
+        path.iter()
+            .any(|(_, spec)| spec.dim == dim && spec.annotation == Annotation::Unroll)
+            && self.is_written_out(&path)
+    }
+
     /// Whether every loop of a path is carried out here, so that indices within the tile are fixed.
     fn is_written_out(&self, path: &[(TreeRef, LoopSpec)]) -> bool {
         let mut covered: FxHashMap<DimId, Option<Extent>> = FxHashMap::default();

@@ -106,9 +106,11 @@ impl Layout {
         (col, cols): (DimId, u32),
         interleave: u32,
     ) -> Option<Expr> {
+        // Every piece around begins at a multiple then, and none ends inside of a tile.
         let in_one_piece = |axis: &Axis, count: u32| {
-            let outer = axis.outer;
-            outer.is_none_or(|outer| outer % i64::from(count) == 0)
+            let around = |other: &&Axis| other.dim == axis.dim && other.step > axis.step;
+            let mut around = self.axes.iter().filter(around);
+            around.all(|outer| outer.step % i64::from(count) == 0)
         };
         let mut axes = self.axes.iter().enumerate().rev();
         if interleave > 1 {
@@ -183,14 +185,25 @@ impl Lowering<'_> {
             flat = self.mul_places(flat, rounds);
             flat = self.add_places(flat, round);
         }
+        // Of each dimension: where the pieces are counted from, and the start of the one that the index lies in.
+        let mut pieces: SmallVec<[(Place, Place); 4]> = layout
+            .blocks
+            .iter()
+            .map(|block| (self.block_start(*block), self.block_start(*block)))
+            .collect();
         for axis in &layout.axes {
             let Some(number) = layout.dims.iter().position(|dim| *dim == axis.dim) else {
                 continue;
             };
             let index = index_along(self.graph, axis.dim, at)?;
+            let (mut from, outer) = pieces[number];
+            // Pieces that do not divide the one around them begin anew in each.
+            if axis.outer.is_some_and(|outer| outer % axis.step != 0) {
+                from = outer;
+            }
             let block = layout.blocks[number];
-            let start = self.aligned(axis.dim, &index, block, Some(axis.step))?;
-            let outer = self.aligned(axis.dim, &index, block, axis.outer)?;
+            let start = self.aligned(axis.dim, &index, block, from, axis.step)?;
+            pieces[number] = (from, start);
             let within = self.sub_places(start, outer);
             let position = self.divided(within, axis.step);
             let places = self.place(&axis.places(&layout.extents[number])?)?;
@@ -200,29 +213,33 @@ impl Lowering<'_> {
         Ok(flat)
     }
 
-    /// The start of the piece of `step` elements that an index lies in, where pieces are counted from the start of
-    /// the block that is held; `None`: the start of the block.
+    /// The start of the block that is held of a dimension.
+    fn block_start(&self, block: Option<TreeRef>) -> Place {
+        let start = block.and_then(|block| self.blocks.get(&block).copied());
+        start.unwrap_or(Place::ZERO)
+    }
+
+    /// The start of the piece of `step` elements that an index lies in, where pieces are counted from `from`.
     fn aligned(
         &mut self,
         dim: DimId,
         index: &Expr,
         block: Option<TreeRef>,
-        step: Option<i64>,
+        from: Place,
+        step: i64,
     ) -> Result<Place, LowerError> {
-        let start = block.and_then(|block| self.blocks.get(&block).copied());
-        let start = start.unwrap_or(Place::ZERO);
-        let step = match step {
-            None => return Ok(start),
-            Some(1) => return self.place(index),
-            Some(step) => step,
-        };
-        if let Some(place) = self.piece(dim, index, block, step) {
+        if step == 1 {
+            return self.place(index);
+        }
+        if from == self.block_start(block)
+            && let Some(place) = self.piece(dim, index, block, step)
+        {
             return Ok(place);
         }
         let index = self.place(index)?;
-        let local = self.sub_places(index, start);
+        let local = self.sub_places(index, from);
         if let Some(local) = local.as_const() {
-            return Ok(start.shifted(local - local.rem_euclid(step)));
+            return Ok(from.shifted(local - local.rem_euclid(step)));
         }
         let local = self.place_value(local);
         let by = self.builder.const_i64(step);
@@ -231,8 +248,8 @@ impl Lowering<'_> {
         Ok(self.sub_places(index, rest))
     }
 
-    /// The same where a loop that is open says it: one over the dimension with this step, whose rounds start at
-    /// multiples of it.
+    /// The same where a loop that is open says it and pieces are counted from the start of the block that is held: one
+    /// over the dimension with this step, whose rounds start at multiples of it.
     fn piece(&self, dim: DimId, index: &Expr, block: Option<TreeRef>, step: i64) -> Option<Place> {
         // All that is held of a block that is no larger lies in its first piece.
         if let Some(block) = block
@@ -415,4 +432,46 @@ pub(crate) fn index_along(graph: &Graph, dim: DimId, at: &Env) -> Result<Expr, L
             graph.dim(dim).name
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_lie_in_one_piece_only_if_every_piece_around_is_whole_tiles() {
+        let (row, col) = (DimId(0), DimId(1));
+        let stride = |pieces: &[i64]| {
+            let mut axes: SmallVec<[Axis; 4]> = SmallVec::new();
+            let mut outer = None;
+            for step in pieces {
+                axes.push(Axis {
+                    dim: col,
+                    step: *step,
+                    outer,
+                });
+                outer = Some(*step);
+            }
+            axes.extend([(row, None), (col, outer)].map(|(dim, outer)| Axis {
+                dim,
+                step: 1,
+                outer,
+            }));
+            let layout = Layout {
+                dims: [row, col].into_iter().collect(),
+                extents: [32, 96].map(Expr::constant).into_iter().collect(),
+                blocks: [None, None].into_iter().collect(),
+                axes,
+                slots: SmallVec::new(),
+            };
+            let stride = layout.row_stride((row, 16), (col, 16), 1);
+            stride.and_then(|stride| stride.as_const())
+        };
+        assert_eq!(stride(&[]), Some(96));
+        assert_eq!(stride(&[16]), Some(16));
+        assert_eq!(stride(&[48, 32]), Some(32));
+        assert_eq!(stride(&[24]), None);
+        // Pieces of 16 begin at 0, 16, 24, 40, ..: a tile at 32 lies in two of them.
+        assert_eq!(stride(&[24, 16]), None);
+    }
 }

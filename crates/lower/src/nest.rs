@@ -7,6 +7,7 @@ use crate::program::Lowering;
 use loopwright_graph::{DimId, NodeOp};
 use loopwright_kernel::{LoopKind, Value};
 use loopwright_looptree::{Annotation, LoopSpec, Storage, TreeNode, TreeRef, carries, loop_dims};
+use loopwright_ops::Op;
 
 /// How many elements a loop covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +21,10 @@ pub(crate) enum Extent {
 /// A loop with more rounds than this is not written out: the code would outgrow the instruction
 /// cache long before the loop's overhead mattered.
 pub(crate) const MAX_UNROLL: i64 = 64;
+
+/// Rounds of a loop with a larger step are not written out for each length that the last one can have: the code grows
+/// with the square of the step.
+const MAX_LENGTHS: i64 = 8;
 
 /// Lanes of the widest vector made; more elements than this stay a loop.
 pub(crate) const MAX_LANES: i64 = 64;
@@ -332,9 +337,67 @@ impl<'a> Lowering<'a> {
         let some = self.builder.lt_i64(zero, tail);
         self.builder.begin_if(some);
         let at = self.place_of(full_end);
-        let result = self.round(place, spec, at, Extent::Dynamic(tail), body);
+        let result = self.last_round(place, spec, at, tail, body);
         self.builder.end_block();
         result
+    }
+
+    /// A last round that covers `left` elements, fewer than the loop's step and at least one. Where the running values
+    /// inside can be in registers if only the length is known, there is code for each length.
+    pub(crate) fn last_round(
+        &mut self,
+        place: TreeRef,
+        spec: LoopSpec,
+        at: Place,
+        left: Value,
+        body: Body<'_, 'a>,
+    ) -> Result<(), LowerError> {
+        if !self.wants_the_length(place, spec) {
+            return self.round(place, spec, at, Extent::Dynamic(left), body);
+        }
+        let mut result = Ok(());
+        for length in 1..spec.step - 1 {
+            let known = self.builder.const_i64(length);
+            let is_it = self.builder.map(Op::Eq, &[left, known]);
+            self.builder.begin_if(is_it);
+            let extent = Extent::Const(length);
+            result = result.and_then(|()| self.round(place, spec, at, extent, body));
+            self.builder.begin_else();
+        }
+        let extent = Extent::Const(spec.step - 1);
+        result = result.and_then(|()| self.round(place, spec, at, extent, body));
+        for _ in 1..spec.step - 1 {
+            self.builder.end_block();
+        }
+        result
+    }
+
+    /// Whether running values inside a loop are in registers if the length of its round is known.
+    fn wants_the_length(&mut self, place: TreeRef, spec: LoopSpec) -> bool {
+        if spec.step > MAX_LENGTHS {
+            return false;
+        }
+        let dim = spec.dim.0 as usize;
+        let extent = self.extent[dim].replace(Extent::Const(1));
+        let inside = |around: &TreeRef| self.tree.is_inside(*around, place);
+        let folds = self.folds.iter().flat_map(|(around, nodes)| {
+            let nodes = nodes
+                .iter()
+                .filter(|node| !self.has_inner_fold.contains(*node));
+            nodes.map(|node| (*around, *node))
+        });
+        let inner_folds = self
+            .inner_folds
+            .iter()
+            .flat_map(|(around, found)| found.iter().map(|(node, _)| (*around, *node)));
+        let mut found = folds
+            .chain(inner_folds)
+            .filter(|(around, _)| inside(around))
+            .peekable();
+        let wanted = found.peek().is_some()
+            && found.all(|(around, node)| self.is_written_out_along(around, node, spec.dim));
+        self.extent[dim] = extent;
+        wanted
     }
 
     fn counted(

@@ -145,16 +145,16 @@ impl<'a> Lowering<'a> {
         let step = self.builder.const_i64(spec.step);
         let done = self.builder.mul_i64(round, step);
         let at = self.add_places(start, Place::value(done));
-        let mut go = |lowering: &mut Self, extent: Extent| {
-            lowering.round(place, spec, at, extent, &mut |lowering| {
-                lowering.round_of(inner, body)
-            })
-        };
+        let mut body = |lowering: &mut Self| lowering.round_of(inner, body);
         let full = Extent::Const(spec.step);
         let result = match covered {
-            Extent::Const(count) if count % spec.step == 0 => go(self, full),
-            _ if spec.step == 1 => go(self, full),
-            Extent::Const(count) if count < spec.step => go(self, covered),
+            Extent::Const(count) if count % spec.step == 0 => {
+                self.round(place, spec, at, full, &mut body)
+            }
+            _ if spec.step == 1 => self.round(place, spec, at, full, &mut body),
+            Extent::Const(count) if count < spec.step => {
+                self.round(place, spec, at, covered, &mut body)
+            }
             covered => {
                 let elements = match covered {
                     Extent::Const(count) => self.builder.const_i64(count),
@@ -164,18 +164,20 @@ impl<'a> Lowering<'a> {
                 if self.wants_constant_blocks(place, spec.dim) {
                     let is_full = self.builder.ge_i64(left, step);
                     self.builder.begin_if(is_full);
-                    let result = go(self, full);
+                    let result = self.round(place, spec, at, full, &mut body);
                     self.builder.begin_else();
-                    let tail = match covered {
-                        Extent::Const(count) => Extent::Const(count % spec.step),
-                        Extent::Dynamic(_) => Extent::Dynamic(left),
-                    };
-                    let result = result.and_then(|()| go(self, tail));
+                    let result = result.and_then(|()| match covered {
+                        Extent::Const(count) => {
+                            let tail = Extent::Const(count % spec.step);
+                            self.round(place, spec, at, tail, &mut body)
+                        }
+                        Extent::Dynamic(_) => self.last_round(place, spec, at, left, &mut body),
+                    });
                     self.builder.end_block();
                     result
                 } else {
                     let extent = self.builder.min_i64(left, step);
-                    go(self, Extent::Dynamic(extent))
+                    self.round(place, spec, at, Extent::Dynamic(extent), &mut body)
                 }
             }
         };

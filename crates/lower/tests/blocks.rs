@@ -108,6 +108,36 @@ fn a_block_is_folded_in_registers() {
 }
 
 #[test]
+fn a_last_round_of_any_length_is_folded_in_registers() {
+    let program = |sizes: &str, n: &str| {
+        format!(
+            "{sizes}\ninput A: f32[i=M, k=64]\ninput B: f32[k, j={n}]\noutput C = sum[k](A * B)\n"
+        )
+    };
+    let count = |program: &str, steps: &str| {
+        let text = lowered(program, steps).module.to_string();
+        let variables = text.matches("alloc private f32x16 x 1").count();
+        let arrays = text.matches("alloc private f32 x ").count();
+        (variables, arrays)
+    };
+    let known = program("size M", "16");
+    for steps in [
+        "C: i/4, k, i unroll, j vectorize\n",
+        "C: i/4 parallel, k, i unroll, j vectorize\n",
+    ] {
+        let rows = 4 + 3 + 2 + 1;
+        assert_eq!(count(&known, steps), (rows, 0), "{steps}");
+    }
+    // Too many lengths for code of their own.
+    let steps = "C: i/12, k, i unroll, j vectorize\n";
+    assert_eq!(count(&known, steps), (12, 1));
+    // Columns that are left over have no registers, whatever the number of rows is.
+    let steps = "C: j/16, i/4, k, i unroll, j vectorize\n";
+    let unknown = program("size M, N", "N");
+    assert_eq!(count(&unknown, steps), (10, 2));
+}
+
+#[test]
 fn nothing_folded_in_blocks_gives_zero() {
     let program = "size K = 8\ninput A: f32[i=8, k=K]\noutput C = sum[k](A)\n";
     let lowered = lowered(program, "C: k/16, i, k\n");

@@ -40,7 +40,7 @@ mod text;
 
 pub use dtype::{DType, Kind, UnknownDType};
 pub use evaluate::{
-    argmax_prefers, argmin_prefers, bitcast, can_bitcast, cast, evaluate, total_less,
+    argmax_prefers, argmin_prefers, bitcast, can_bitcast, cast, evaluate, threefry, total_less,
 };
 pub use scalar::{Scalar, same_value};
 pub use table::{Class, Op, OpError, OpInfo, Output, ReduceOp};

@@ -120,13 +120,7 @@ impl Trace {
             path: path.display().to_string(),
             reason,
         };
-        let part = path.with_extension(format!("part-{}", std::process::id()));
-        std::fs::write(&part, self.to_json().to_string())
-            .and_then(|()| std::fs::rename(&part, path))
-            .inspect_err(|_| {
-                let _ = std::fs::remove_file(&part);
-            })
-            .map_err(failed)
+        loopwright_files::write(path, self.to_json().to_string().as_bytes()).map_err(failed)
     }
 }
 

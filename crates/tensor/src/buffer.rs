@@ -29,8 +29,25 @@ impl Remembered {
 struct Shared {
     dtype: DType,
     host: Mutex<Option<Arc<Array>>>,
-    /// Where it lies on devices, by session.
-    devices: Mutex<SmallVec<[(Session, Context); 1]>>,
+    devices: Mutex<Places>,
+}
+
+/// Where a value lies on devices.
+#[derive(Default)]
+struct Places {
+    /// By session.
+    contexts: SmallVec<[(Session, Context); 1]>,
+    /// How many hold on to them: see [`Buffer::pin`].
+    pins: usize,
+}
+
+/// Holds a value where it lies on devices.
+pub(crate) struct Pin(Buffer);
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        self.0.places().pins -= 1;
+    }
 }
 
 impl Buffer {
@@ -51,7 +68,10 @@ impl Buffer {
             shared: Arc::new(Shared {
                 dtype,
                 host: Mutex::default(),
-                devices: Mutex::new(SmallVec::from_iter([(session.clone(), context)])),
+                devices: Mutex::new(Places {
+                    contexts: SmallVec::from_iter([(session.clone(), context)]),
+                    pins: 0,
+                }),
             }),
         }
     }
@@ -60,34 +80,77 @@ impl Buffer {
         self.shared.dtype
     }
 
-    fn devices(&self) -> MutexGuard<'_, SmallVec<[(Session, Context); 1]>> {
-        let devices = self.shared.devices.lock();
-        devices.unwrap_or_else(PoisonError::into_inner)
+    fn places(&self) -> MutexGuard<'_, Places> {
+        let places = self.shared.devices.lock();
+        places.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn host(&self) -> MutexGuard<'_, Option<Arc<Array>>> {
+        let host = self.shared.host.lock();
+        host.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where it lies on a session's device, if it does.
     pub(crate) fn on(&self, session: &Session) -> Option<Context> {
-        let devices = self.devices();
-        let found = devices.iter().find(|(place, _)| place.same(session));
+        let places = self.places();
+        let found = places
+            .contexts
+            .iter()
+            .find(|(place, _)| place.same(session));
         found.map(|(_, context)| context.clone())
     }
 
     /// Says that it lies in a context, too.
     pub(crate) fn is_also_in(&self, session: &Session, context: Context) {
-        self.devices().push((session.clone(), context));
+        self.places().contexts.push((session.clone(), context));
+    }
+
+    /// Makes it stay where it lies until the pin is dropped: for as long as it takes to schedule what reads
+    /// it there, or as something is linked to the place.
+    pub(crate) fn pin(&self) -> Pin {
+        self.places().pins += 1;
+        Pin(self.clone())
+    }
+
+    /// Moves it away from a session's device, so that its memory there can be written: `copy` gives
+    /// another place with the same value. It need not be anywhere there if it lies on the host. `false`
+    /// where someone holds on to the place.
+    pub(crate) fn move_away<E>(
+        &self,
+        session: &Session,
+        copy: impl FnOnce(Context) -> Result<Context, E>,
+    ) -> Result<bool, E> {
+        let on_host = self.host().is_some();
+        let mut places = self.places();
+        if places.pins > 0 {
+            return Ok(false);
+        }
+        let found = places
+            .contexts
+            .iter()
+            .position(|(place, _)| place.same(session));
+        let Some(at) = found else { return Ok(true) };
+        if on_host || places.contexts.len() > 1 {
+            places.contexts.swap_remove(at);
+        } else {
+            let place = places.contexts[at].1.clone();
+            places.contexts[at].1 = copy(place)?;
+        }
+        Ok(true)
     }
 
     /// The value on the host.
     pub(crate) fn array(&self) -> Result<Arc<Array>, RuntimeError> {
-        let mut host = self
-            .shared
-            .host
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _pin = self.pin();
+        let mut host = self.host();
         if let Some(array) = &*host {
             return Ok(Arc::clone(array));
         }
-        let context = self.devices().first().map(|(_, context)| context.clone());
+        let context = self
+            .places()
+            .contexts
+            .first()
+            .map(|(_, context)| context.clone());
         let context = context.expect("a value is on the host or on a device");
         let array = context.read(VALUE)?;
         let array = Arc::new(array.expect("the context was made with the value"));
@@ -96,21 +159,43 @@ impl Buffer {
 
     /// The value on the host, if it lies there.
     pub(crate) fn on_host(&self) -> Option<Arc<Array>> {
-        self.shared
-            .host
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.host().clone()
     }
 
     /// Says that its memory on a session's device has a new value: it is nowhere else any more.
     pub(crate) fn is_overwritten(&self, session: &Session) {
-        *self
-            .shared
-            .host
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = None;
-        self.devices().retain(|(place, _)| place.same(session));
+        *self.host() = None;
+        self.places()
+            .contexts
+            .retain(|(place, _)| place.same(session));
+    }
+
+    /// Overwrites its memory on a session's device with another value; `false` where it has none there, or
+    /// someone else holds it.
+    pub(crate) fn fill(&self, session: &Session, from: &Buffer) -> Result<bool, RuntimeError> {
+        if self.is_shared() {
+            return Ok(false);
+        }
+        let Some(place) = self.on(session) else {
+            return Ok(false);
+        };
+        from.copy_to(session, &place)?;
+        self.is_overwritten(session);
+        Ok(true)
+    }
+
+    /// Copies it to the array [`VALUE`] of a context on a session's device.
+    pub(crate) fn copy_to(&self, session: &Session, to: &Context) -> Result<(), RuntimeError> {
+        if let Some(array) = self.on_host() {
+            to.upload(VALUE, array)?;
+            return Ok(());
+        }
+        let _pin = self.pin();
+        match self.on(session) {
+            Some(found) => to.copy_from(VALUE, &found)?,
+            None => to.upload(VALUE, self.array()?)?,
+        };
+        Ok(())
     }
 
     /// Something that knows it again and does not hold it.

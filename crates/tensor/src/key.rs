@@ -1,64 +1,75 @@
 //! What makes two programs the same: their formulas, shapes and dtypes, and not their values.
 
 use crate::error::TensorError;
-use crate::lower::concrete_shape;
-use crate::node::{Kind, Tensor};
+use crate::node::Kind;
+use crate::program::Program;
 use crate::size;
-use loopwright_symbolic::Expr;
+use loopwright_symbolic::{Expr, Symbol};
 use rustc_hash::FxHashMap;
 
 /// A program's identity.
 pub(crate) type Key = [u8; 32];
 
-/// The key of a program: tensors in an order in which they can be computed, which of them are results,
-/// and pairs of a variable's old and new value.
-pub(crate) fn of(
-    order: &[Tensor],
-    results: &[Tensor],
-    updates: &[(Tensor, Tensor)],
-) -> Result<Key, TensorError> {
+/// The key of a program.
+pub(crate) fn of(program: &Program<'_>) -> Result<Key, TensorError> {
+    let Program {
+        order,
+        results,
+        updates,
+        open,
+        ..
+    } = program;
+    // Open sizes by their place: which symbols they are does not matter.
+    let resolve = |expr: &Expr| {
+        let resolved = size::resolve(expr);
+        let placed = resolved.substitute(&|symbol| {
+            let at = open.iter().position(|open| *open == symbol)?;
+            Some(Expr::symbol(Symbol(u32::MAX - at as u32)))
+        });
+        format!("{:?};", placed.unwrap_or(resolved))
+    };
     let mut hasher = blake3::Hasher::new();
     let at: FxHashMap<u64, u32> = (0..)
-        .zip(order)
+        .zip(*order)
         .map(|(at, tensor)| (tensor.node.id, at))
         .collect();
-    for tensor in order {
+    for (place, tensor) in order.iter().enumerate() {
         let node = &tensor.node;
+        let given = program.is_given(place);
         let mut text = String::new();
-        let shape = concrete_shape(tensor)?;
-        let kind = match (&node.kind, node.value.get()) {
-            (_, Some(_)) => "Data".to_owned(),
+        let shape = program.extents(tensor)?;
+        let kind = match (&node.kind, given) {
+            (_, true) => "Data".to_owned(),
             // Which variable it is does not matter, only what it is like.
-            (Kind::Variable(_), None) => "Variable".to_owned(),
-            (Kind::View(view), None) => {
-                let resolve = |expr: &Expr| format!("{:?};", size::resolve(expr));
-                let map: String = view.map.iter().map(resolve).collect();
-                let constraints: String = view.constraints.iter().map(resolve).collect();
+            (Kind::Variable(_), false) => "Variable".to_owned(),
+            (Kind::View(view), false) => {
+                let map: String = view.map.iter().map(&resolve).collect();
+                let constraints: String = view.constraints.iter().map(&resolve).collect();
                 format!("View {map} if {constraints} else {:?}", view.outside)
             }
-            (Kind::Size(size), None) => format!("Size {:?}", size::resolve(size)),
-            (kind, None) => format!("{kind:?}"),
+            (Kind::Size(size), false) => format!("Size {}", resolve(size)),
+            (kind, false) => format!("{kind:?}"),
         };
         text.push_str(&kind);
         text.push_str(node.dtype.name());
         for (axis, size) in node.shape.axes().iter().zip(shape) {
             text.push_str(axis.name.as_deref().unwrap_or(""));
-            text.push_str(&format!(" {size},"));
+            text.push_str(&format!(" {},", resolve(&size)));
         }
         hasher.update(&(text.len() as u64).to_le_bytes());
         hasher.update(text.as_bytes());
-        if node.value.get().is_none() {
+        if !given {
             hasher.update(&[node.inputs.len() as u8]);
             for input in &node.inputs {
                 hasher.update(&at[&input.node.id].to_le_bytes());
             }
         }
     }
-    for result in results {
+    for result in *results {
         hasher.update(&at[&result.node.id].to_le_bytes());
     }
     hasher.update(&u64::MAX.to_le_bytes());
-    for (old, new) in updates {
+    for (old, new) in *updates {
         hasher.update(&at[&old.node.id].to_le_bytes());
         hasher.update(&at[&new.node.id].to_le_bytes());
     }

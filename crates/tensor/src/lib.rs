@@ -28,12 +28,15 @@
 //! distributions that are the same on all devices, [`linalg`] solves and factors, [`fft`] transforms.
 //!
 //! **[`Variable`]s** keep their place and change their value; [`jit`] makes a function of tensors and
-//! variables one routine that is compiled once and updates variables in place.
+//! variables one routine that is compiled once and updates variables in place. What depends on values is
+//! said with [`select`], [`choose`], [`scan`], [`repeat_at_most`], or around functions with [`while_loop`].
 
 mod buffer;
 mod classes;
 mod contract;
+mod control;
 mod convolve;
+mod display;
 mod einsum;
 mod error;
 pub mod fft;
@@ -45,6 +48,7 @@ mod lower;
 mod node;
 mod ops;
 mod padding;
+mod program;
 pub mod random;
 mod session;
 mod shape;
@@ -53,6 +57,9 @@ mod trace;
 mod tree;
 mod variable;
 
+pub use control::{
+    MAX_UNROLLED, WhileLoop, choose, repeat_at_most, repeat_while, scan, scan_values, while_loop,
+};
 pub use convolve::{
     ConvOptions, PerAxis, PoolOptions, adaptive_avg_pool, adaptive_max_pool, avg_pool, conv,
     conv_transpose, global_avg_pool, global_max_pool, max_pool,

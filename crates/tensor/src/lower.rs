@@ -9,8 +9,9 @@
 //! Repeating along an axis and turning axes around are then no nodes at all.
 
 use crate::classes::Classes;
-use crate::error::{ErrorKind, TensorError};
+use crate::error::TensorError;
 use crate::node::{Along, Kind, Node, Tensor, View};
+use crate::program::Program;
 use crate::size;
 use loopwright_graph::{DimId, Graph, GraphBuilder, GraphError, NodeId, View as GraphView};
 use loopwright_symbolic::{Expr, Symbol};
@@ -39,29 +40,9 @@ pub(crate) fn output_name(at: usize) -> String {
     format!("y{at}")
 }
 
-/// The sizes of a tensor's axes, which must be known by now.
-pub(crate) fn concrete_shape(tensor: &Tensor) -> Result<Vec<i64>, TensorError> {
-    let mut sizes = Vec::with_capacity(tensor.rank());
-    for axis in tensor.shape().axes() {
-        let size = size::resolve(&axis.size);
-        let Some(known) = size.as_const() else {
-            let what = size::owners(&size).join(", ");
-            return Err(TensorError::at(
-                ErrorKind::Undetermined { what },
-                tensor.node.place,
-            ));
-        };
-        if known < 0 {
-            let kind = ErrorKind::Shape {
-                op: tensor.node.kind.name(),
-                shape: tensor.shape().to_string(),
-                reason: format!("an axis would have the size {known}"),
-            };
-            return Err(TensorError::at(kind, tensor.node.place));
-        }
-        sizes.push(known);
-    }
-    Ok(sizes)
+/// What the open size at a place is called.
+pub(crate) fn size_name(at: usize) -> String {
+    format!("n{at}")
 }
 
 /// What stands for a tensor in the graph: a node, and for each axis the dimension that it is there, or
@@ -83,30 +64,34 @@ struct Lowering<'a> {
     /// By axis among all axes.
     dims: Vec<DimId>,
     values: Vec<Option<Value>>,
-    /// Of all axes.
-    sizes: Vec<i64>,
+    /// Of all axes, over the symbols of the graph.
+    sizes: Vec<Expr>,
+    /// Open sizes of the program, and the symbols that they are in the graph.
+    open: Vec<(Symbol, Expr)>,
 }
 
-/// The graph that computes `results`, and `updates` as pairs of a variable and its new value.
-pub(crate) fn lower(
-    order: &[Tensor],
-    results: &[Tensor],
-    updates: &[(Tensor, Tensor)],
-) -> Result<Lowered, TensorError> {
-    let mut lowering = Lowering::new(order)?;
+/// The graph that computes a program.
+pub(crate) fn lower(program: &Program<'_>) -> Result<Lowered, TensorError> {
+    let Program {
+        order,
+        results,
+        updates,
+        ..
+    } = program;
+    let mut lowering = Lowering::new(program)?;
     let (mut inputs, mut variables) = (0, 0);
     for (at, tensor) in order.iter().enumerate() {
         let node = &tensor.node;
-        let name = match (&node.kind, node.value.get()) {
-            (_, Some(_)) => {
+        let name = match (&node.kind, program.is_given(at)) {
+            (_, true) => {
                 inputs += 1;
                 Some(input_name(inputs - 1))
             }
-            (Kind::Variable(_), None) => {
+            (Kind::Variable(_), false) => {
                 variables += 1;
                 Some(variable_name(variables - 1))
             }
-            (Kind::Argument(argument), None) => Some(argument_name(*argument)),
+            (Kind::Argument(argument), false) => Some(argument_name(*argument)),
             _ => None,
         };
         let value = match name {
@@ -124,7 +109,7 @@ pub(crate) fn lower(
             .result(result, &output_name(at))
             .map_err(|error| TensorError::at(error.into(), result.node.place))?;
     }
-    for (old, new) in updates {
+    for (old, new) in *updates {
         lowering
             .update(old, new)
             .map_err(|error| TensorError::at(error.into(), new.node.place))?;
@@ -137,30 +122,51 @@ pub(crate) fn lower(
 }
 
 impl<'a> Lowering<'a> {
-    fn new(order: &'a [Tensor]) -> Result<Lowering<'a>, TensorError> {
+    fn new(program: &Program<'a>) -> Result<Lowering<'a>, TensorError> {
+        let order = program.order;
         let at: FxHashMap<u64, usize> = order
             .iter()
             .enumerate()
             .map(|(at, tensor)| (tensor.node.id, at))
             .collect();
-        let (mut first, mut sizes) = (Vec::with_capacity(order.len()), Vec::new());
-        for tensor in order {
-            first.push(sizes.len());
-            sizes.extend(concrete_shape(tensor)?);
+        let refuse = |error: GraphError| TensorError::at(error.into(), order[0].node.place);
+        let mut builder = GraphBuilder::new();
+        let mut open = Vec::with_capacity(program.open.len());
+        for (at, symbol) in program.open.iter().enumerate() {
+            let size = builder.size(&size_name(at), None).map_err(refuse)?;
+            open.push((*symbol, Expr::symbol(size)));
         }
         let mut lowering = Lowering {
-            builder: GraphBuilder::new(),
+            builder,
             order,
             at,
-            first,
+            first: Vec::with_capacity(order.len()),
             dims: Vec::new(),
             values: vec![None; order.len()],
-            sizes,
+            sizes: Vec::new(),
+            open,
         };
-        lowering
-            .make_dims()
-            .map_err(|error| TensorError::at(error.into(), order[0].node.place))?;
+        for tensor in order {
+            lowering.first.push(lowering.sizes.len());
+            for size in program.extents(tensor)? {
+                let size = lowering.put(&size, &[]).map_err(refuse)?;
+                lowering.sizes.push(size);
+            }
+        }
+        lowering.make_dims(program).map_err(refuse)?;
         Ok(lowering)
+    }
+
+    /// An expression over the axes of a view's result and open sizes, as one over the graph's symbols.
+    fn put(&self, expr: &Expr, axes: &[Symbol]) -> Result<Expr, GraphError> {
+        let replaced = size::resolve(expr).substitute(&|symbol| match size::symbol_axis(symbol) {
+            Some(axis) => Some(Expr::symbol(axes[axis])),
+            None => {
+                let known = self.open.iter().find(|(open, _)| *open == symbol);
+                known.map(|(_, size)| size.clone())
+            }
+        });
+        replaced.map_err(GraphError::from)
     }
 
     /// The axis of a tensor among all axes.
@@ -168,14 +174,14 @@ impl<'a> Lowering<'a> {
         self.first[self.at[&tensor.node.id]] + axis
     }
 
-    fn make_dims(&mut self) -> Result<(), GraphError> {
+    fn make_dims(&mut self, program: &Program<'_>) -> Result<(), GraphError> {
         let mut owner = vec![0; self.sizes.len()];
         for (at, tensor) in self.order.iter().enumerate() {
             owner[self.first[at]..self.first[at] + tensor.rank()].fill(at as u32);
         }
         let mut classes = Classes::new(owner);
-        for tensor in self.order {
-            if tensor.node.value.get().is_some() {
+        for (at, tensor) in self.order.iter().enumerate() {
+            if program.is_given(at) {
                 continue;
             }
             for (input, from, to) in connections(&tensor.node) {
@@ -196,7 +202,8 @@ impl<'a> Lowering<'a> {
                 let dim = match made.get(&class) {
                     Some(dim) => *dim,
                     None => {
-                        let dim = self.new_dim(description.name.as_deref(), self.sizes[slot])?;
+                        let size = self.sizes[slot].clone();
+                        let dim = self.new_dim(description.name.as_deref(), size)?;
                         made.insert(class, dim);
                         dim
                     }
@@ -207,7 +214,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    fn new_dim(&mut self, name: Option<&str>, size: i64) -> Result<DimId, GraphError> {
+    fn new_dim(&mut self, name: Option<&str>, size: Expr) -> Result<DimId, GraphError> {
         let is_name = |name: &&str| {
             let mut letters = name.chars();
             letters.next().is_some_and(|c| c.is_ascii_alphabetic())
@@ -228,8 +235,7 @@ impl<'a> Lowering<'a> {
             },
         };
         let dim = self.builder.dim(&name)?;
-        self.builder
-            .set_size(dim, Expr::constant(size), "the tensor's shape");
+        self.builder.set_size(dim, size, "the tensor's shape");
         Ok(dim)
     }
 
@@ -325,7 +331,10 @@ impl<'a> Lowering<'a> {
             }
             Kind::Constant(value) => self.builder.constant(*value),
             Kind::Index => self.builder.index(dims[0], node.dtype)?,
-            Kind::Size(size) => self.builder.size_value(size::resolve(size))?,
+            Kind::Size(size) => {
+                let size = self.put(size, &[])?;
+                self.builder.size_value(size)?
+            }
             Kind::Map(op) => {
                 let mut operands = SmallVec::<[NodeId; 3]>::new();
                 for input in &node.inputs {
@@ -441,13 +450,7 @@ impl<'a> Lowering<'a> {
             .iter()
             .map(|dim| self.builder.index_symbol(*dim))
             .collect();
-        let put = |expr: &Expr| {
-            let expr = size::resolve(expr);
-            let replaced = expr.substitute(&|symbol| {
-                size::symbol_axis(symbol).map(|axis| Expr::symbol(symbols[axis]))
-            });
-            replaced.map_err(GraphError::from)
-        };
+        let put = |expr: &Expr| self.put(expr, &symbols);
         let has = self.builder.node(value.node).dims.clone();
         let mut map = SmallVec::new();
         for dim in &has {
@@ -508,7 +511,7 @@ impl<'a> Lowering<'a> {
         along: &Along,
     ) -> Result<(NodeId, NodeId, DimId, Vec<DimId>), GraphError> {
         let (table, index) = (&node.inputs[0], &node.inputs[1]);
-        let size = self.sizes[self.slot(table, axis)];
+        let size = self.sizes[self.slot(table, axis)].clone();
         let looked = self.new_dim(None, size)?;
         let news = along.iter().filter(|along| along.is_none()).count();
         let place = |axis_of_table: usize| match axis_of_table < axis {
@@ -560,7 +563,8 @@ impl<'a> Lowering<'a> {
         let taken: Vec<DimId> = dims.clone();
         for (at, dim) in dims.iter_mut().enumerate() {
             if taken[..at].contains(dim) {
-                *dim = self.new_dim(None, self.sizes[self.slot(&updates, at)])?;
+                let size = self.sizes[self.slot(&updates, at)].clone();
+                *dim = self.new_dim(None, size)?;
             }
         }
         let (base, index, looked, base_dims) = self.looked_up(&dims, node, axis, along)?;
@@ -644,5 +648,23 @@ fn connections(node: &Node) -> Vec<(usize, usize, usize)> {
             }
             found
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::program_order;
+
+    #[test]
+    fn deep_programs_need_no_deep_stack() {
+        let x = Tensor::from([0.5f64]);
+        let deep = (0..100_000).fold(x.clone(), |y, _| y.exp());
+        let roots = [deep];
+        let order = program_order(&roots);
+        let program = Program::new(&order, &roots, &[], &[]);
+        crate::key::of(&program).expect("all sizes are known");
+        let lowered = lower(&program).expect("it is a graph");
+        assert_eq!(lowered.graph.outputs().len(), 1);
     }
 }

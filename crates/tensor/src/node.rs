@@ -212,6 +212,22 @@ impl Tensor {
         Tensor::make(Kind::Failed(error), &[], Shape::scalar(), DType::F32)
     }
 
+    /// A tensor that cannot be, for functions that are made of tensor ops: it carries the mistake on.
+    #[track_caller]
+    pub fn from_error(error: TensorError) -> Tensor {
+        Tensor::of_error(error)
+    }
+
+    /// The mistake that an op does not take a tensor of this shape, at the caller's line.
+    #[track_caller]
+    pub fn refusal(&self, op: &str, reason: &str) -> TensorError {
+        TensorError::new(ErrorKind::Shape {
+            op: op.to_owned(),
+            shape: self.node.shape.to_string(),
+            reason: reason.to_owned(),
+        })
+    }
+
     /// The mistake that this tensor is made of, if there is one.
     ///
     /// # Errors

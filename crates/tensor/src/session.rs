@@ -1,11 +1,13 @@
 //! Where tensors are computed: a device, a stream on it, and the programs compiled for it.
 
-use crate::buffer::{Buffer, VALUE};
+use crate::buffer::{Buffer, Pin, VALUE};
 use crate::error::{ErrorKind, TensorError};
 use crate::key::{self, Key};
 use crate::lower::{self, Lowered};
 use crate::node::{Kind, Tensor, program_order};
+use crate::program::Program;
 use crate::size;
+use loopwright_graph::Array;
 use loopwright_runtime::{
     Code, CodeOptions, Context, Device, LinkOptions, Runtime, RuntimeError, RuntimeOptions, Stream,
 };
@@ -48,6 +50,15 @@ pub struct Compilations {
 /// A compiled program over values.
 pub(crate) struct Compiled {
     pub(crate) code: Code,
+}
+
+/// Values as the inputs of a program.
+pub(crate) struct Placed {
+    pub(crate) context: Context,
+    /// What has to be moved to the device, and the name it is to have there.
+    pub(crate) missing: Vec<(String, Buffer)>,
+    /// Holds the values where they are.
+    pub(crate) pins: Vec<Pin>,
 }
 
 thread_local! {
@@ -178,6 +189,13 @@ impl Session {
         }
         let mut wanted: Vec<Tensor> = Vec::new();
         for root in roots {
+            if let Kind::Constant(value) = root.node.kind {
+                // There is nothing to compute, and each number would be another program.
+                root.node.value.get_or_init(|| {
+                    let array = Array::from_scalars(value.dtype(), &[], &[value]);
+                    Buffer::of_array(array.expect("one value for one element"))
+                });
+            }
             if root.node.value.get().is_none() && !wanted.iter().any(|other| other.same(root)) {
                 wanted.push(root.clone());
             }
@@ -193,13 +211,11 @@ impl Session {
                 return Err(TensorError::at(ErrorKind::Traced { function }, place));
             }
         }
-        let key = key::of(&order, &wanted, &[])?;
-        let compiled = self.compiled(key, "tensor", || lower::lower(&order, &wanted, &[]))?;
-        let leaves = order
-            .iter()
-            .filter(|tensor| tensor.node.value.get().is_some());
+        let program = Program::new(&order, &wanted, &[], &[]);
+        let key = key::of(&program)?;
+        let compiled = self.compiled(key, "tensor", || lower::lower(&program))?;
         let outputs = self
-            .run(&compiled, leaves, wanted.len())
+            .run(&compiled, program.inputs(), wanted.len())
             .map_err(|error| TensorError::at(error.into(), place))?;
         for (tensor, context) in wanted.iter().zip(outputs) {
             let buffer = Buffer::of_context(self, context, tensor.dtype());
@@ -215,7 +231,11 @@ impl Session {
         leaves: impl Iterator<Item = &'a Tensor>,
         outputs: usize,
     ) -> Result<Vec<Context>, RuntimeError> {
-        let (context, missing) = self.place(leaves)?;
+        let Placed {
+            context,
+            missing,
+            pins: _pins,
+        } = self.place(leaves)?;
         let routine = context.link(&compiled.code, &LinkOptions::default())?;
         self.upload(routine.context(), &missing)?;
         routine.schedule(&[])?;
@@ -232,18 +252,23 @@ impl Session {
     pub(crate) fn place<'a>(
         &self,
         leaves: impl Iterator<Item = &'a Tensor>,
-    ) -> Result<(Context, Vec<(String, Buffer)>), RuntimeError> {
+    ) -> Result<Placed, RuntimeError> {
         let mut context = self.root();
-        let mut missing = Vec::new();
+        let (mut missing, mut pins) = (Vec::new(), Vec::new());
         for (at, tensor) in leaves.enumerate() {
             let name = lower::input_name(at);
             let buffer = tensor.node.value.get().expect("a leaf has a value");
+            pins.push(buffer.pin());
             match buffer.on(self) {
                 Some(found) => context = context.with_array(&name, &found, VALUE)?,
                 None => missing.push((name, buffer.clone())),
             }
         }
-        Ok((context, missing))
+        Ok(Placed {
+            context,
+            missing,
+            pins,
+        })
     }
 
     /// Moves values to the device.

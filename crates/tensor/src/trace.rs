@@ -8,16 +8,16 @@ use std::sync::Arc;
 /// What a function has done with variables so far.
 pub(crate) struct Trace {
     name: Arc<str>,
-    pub(crate) variables: Vec<Traced>,
+    variables: Vec<Traced>,
 }
 
 /// A variable in a traced function.
-pub(crate) struct Traced {
-    pub(crate) variable: Variable,
+struct Traced {
+    variable: Variable,
     /// Its value when the function begins.
-    pub(crate) before: Tensor,
+    before: Tensor,
     /// Its value when the function ends, if it is set.
-    pub(crate) after: Option<Tensor>,
+    after: Option<Tensor>,
 }
 
 thread_local! {
@@ -82,6 +82,27 @@ pub(crate) fn set(variable: &Variable, value: &Tensor) -> bool {
 }
 
 impl Trace {
+    /// The variable that a tensor is the first value of.
+    pub(crate) fn of(&self, before: &Tensor) -> Option<&Variable> {
+        let Kind::Variable(id) = before.node.kind else {
+            return None;
+        };
+        let mut traced = self.variables.iter();
+        let found = traced.find(|traced| traced.variable.id() == id)?;
+        // It may be that of an earlier trace.
+        found.before.same(before).then_some(&found.variable)
+    }
+
+    /// Variables that are set to something else than they were, as pairs of the old and the new value.
+    pub(crate) fn updates(&self) -> Vec<(Tensor, Tensor)> {
+        let updated = self.variables.iter().filter_map(|traced| {
+            let after = traced.after.as_ref()?;
+            let is_new = !after.same(&traced.before);
+            is_new.then(|| (traced.before.clone(), after.clone()))
+        });
+        updated.collect()
+    }
+
     #[track_caller]
     fn entry(&mut self, variable: &Variable) -> &mut Traced {
         let found = self

@@ -9,9 +9,10 @@ use crate::shape::Shape;
 use crate::size;
 use crate::trace;
 use loopwright_ops::DType;
+use loopwright_runtime::RuntimeError;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A variable's identity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -32,6 +33,9 @@ struct Shared {
     shape: Shape,
     dtype: DType,
     value: Mutex<Value>,
+    /// Whether a call is under way that uses its memory: see [`hold`].
+    held: Mutex<bool>,
+    let_go: Condvar,
 }
 
 enum Value {
@@ -50,6 +54,8 @@ impl Variable {
                 shape: first.shape().clone(),
                 dtype: first.dtype(),
                 value: Mutex::new(Value::Formula(first.clone())),
+                held: Mutex::new(false),
+                let_go: Condvar::new(),
             }),
         }
     }
@@ -82,6 +88,7 @@ impl Variable {
         if let Some(traced) = trace::read(self) {
             return traced;
         }
+        let _held = hold(std::slice::from_ref(self));
         match &*self.value() {
             Value::Formula(tensor) => tensor.clone(),
             Value::Memory(buffer) => Tensor::of_buffer(buffer.clone(), self.shape().clone()),
@@ -151,6 +158,34 @@ impl Variable {
     }
 }
 
+/// Variables that nobody else reads or sets.
+pub(crate) struct Held<'a>(&'a [Variable]);
+
+/// Waits until nobody else holds any of these variables, and holds them. A call decides whether a value is
+/// to be copied, and then schedules what overwrites it: in between no other thread may take the value.
+///
+/// They are in the order of their identities, so that no two threads wait for each other.
+pub(crate) fn hold(variables: &[Variable]) -> Held<'_> {
+    debug_assert!(variables.is_sorted_by_key(Variable::id));
+    for variable in variables {
+        let shared = &variable.shared;
+        let held = shared.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = shared.let_go.wait_while(held, |held| *held);
+        *free.unwrap_or_else(PoisonError::into_inner) = true;
+    }
+    Held(variables)
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        for variable in self.0 {
+            let held = variable.shared.held.lock();
+            *held.unwrap_or_else(PoisonError::into_inner) = false;
+            variable.shared.let_go.notify_one();
+        }
+    }
+}
+
 impl std::fmt::Debug for Variable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Variable({}{})", self.dtype(), self.shape())
@@ -174,14 +209,20 @@ pub fn assign(values: &[(&Variable, Tensor)]) -> Result<(), TensorError> {
     }
     let tensors: Vec<Tensor> = values.iter().map(|(_, value)| value.clone()).collect();
     realize(&tensors)?;
+    let lift = |error: RuntimeError| TensorError::new(error.into());
+    let session = Session::current().map_err(lift)?;
     for ((variable, _), tensor) in values.iter().zip(tensors) {
-        let buffer = tensor
-            .node
-            .value
-            .get()
-            .expect("it has been computed")
-            .clone();
-        *variable.value() = Value::Memory(buffer);
+        let _held = hold(std::slice::from_ref(*variable));
+        let new = tensor.node.value.get().expect("it has been computed");
+        let mut value = variable.value();
+        // Functions that are linked to its memory go on with that, if nobody else needs what is there.
+        let filled = match &*value {
+            Value::Memory(old) => old.fill(&session, new).map_err(lift)?,
+            Value::Formula(_) => false,
+        };
+        if !filled {
+            *value = Value::Memory(new.clone());
+        }
     }
     Ok(())
 }

@@ -11,4 +11,5 @@ mod dump_files;
 mod dump_plan;
 pub(crate) mod edit;
 pub(crate) mod run;
+pub(crate) mod train;
 pub(crate) mod tune;

@@ -3,6 +3,7 @@
 use crate::arguments::TuneOptions;
 use crate::failure::Failure;
 use crate::files::{check_writable, read_text};
+use crate::interrupt::stop_flag;
 use crate::program::Opened;
 use crate::terminal::{Style, Terminal};
 use crate::units;
@@ -15,8 +16,6 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// The share of the roofline from which on there is little left to find.
@@ -150,18 +149,6 @@ fn worker_arguments(settings: &Settings) -> Result<Vec<OsString>, Failure> {
         option(key, joined);
     }
     Ok(arguments)
-}
-
-/// Set at the first interrupt, so that the best so far is kept; the second ends the process at once.
-fn stop_flag() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
-    #[cfg(unix)]
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // Without them an interrupt ends the process, and what is on disk is still whole.
-        let _ = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop));
-        let _ = signal_hook::flag::register(signal, Arc::clone(&stop));
-    }
-    stop
 }
 
 fn explain(error: TuneError, options: &TuneOptions) -> Failure {

@@ -27,6 +27,13 @@ const COPIED_AT_A_TIME: i64 = 1 << 12;
 
 /// Why a folded dimension is folded in blocks.
 const DEEP: &str = "so much of a panel as fits the second-level cache";
+const SHALLOW: &str = "so much of a panel as fits the first-level cache";
+
+/// How many of a hundred threads must have work where they share panels and not their rows, too.
+const BUSY: i64 = 80;
+
+/// A folded dimension that is folded in blocks, how long they are, and why.
+type Deep = (DimId, i64, &'static str);
 
 /// The register tile of a contraction.
 struct Tile {
@@ -66,7 +73,14 @@ impl Work<'_> {
             .into_iter()
             .filter(|array| self.reads_alone(node, *array, steps))
             .collect();
-        let deep = self.depth_block(node, &dims, &tile, &panels);
+        let mut tile = tile;
+        let deep = match self.shallow_tile(node, &dims, &tile, &panels, reads) {
+            Some((vectors, deep)) => {
+                tile.vectors = vectors;
+                Some(deep)
+            }
+            None => self.depth_block(node, &dims, &tile, &panels),
+        };
         let mut nests = Vec::new();
         for array in &panels {
             nests.push(self.pack(node, *array, &tile, deep, steps)?);
@@ -264,7 +278,7 @@ impl Work<'_> {
         dims: &[DimId],
         tile: &Tile,
         panels: &[NodeId],
-        (outer, block, deep): (Loops, Option<i64>, Option<(DimId, i64)>),
+        (outer, block, deep): (Loops, Option<i64>, Option<Deep>),
     ) -> Loops {
         let graph = self.graph();
         let folded = |dim: &DimId| carries(graph, node, *dim);
@@ -302,8 +316,8 @@ impl Work<'_> {
                 },
             );
         }
-        if let Some((dim, step)) = deep {
-            loops.serial(dim, step, DEEP);
+        if let Some((dim, step, why)) = deep {
+            loops.serial(dim, step, why);
         }
         for dim in later {
             if loops.step_of(dim) != Some(1) {
@@ -405,7 +419,106 @@ impl Work<'_> {
         dims: &[DimId],
         tile: &Tile,
         panels: &[NodeId],
-    ) -> Option<(DimId, i64)> {
+    ) -> Option<Deep> {
+        let (first, size, element) = self.panel_element(node, dims, tile, panels)?;
+        let cache = i64::from(self.target.l2_bytes);
+        if element.saturating_mul(size) <= cache / 4 * 3 {
+            return None;
+        }
+        let most = (cache / 2 / element).max(1);
+        let step = 1 << most.ilog2();
+        (step > 1 && step < size).then_some((first, step, DEEP))
+    }
+
+    /// How many vectors a tile has whose panels are folded in blocks of the first-level cache, and what the blocks are. Fewer than
+    /// it could have, where only so there are panels for all threads: threads that share the rows of a panel instead would
+    /// all read it from each other's caches.
+    fn shallow_tile(
+        &self,
+        node: NodeId,
+        dims: &[DimId],
+        tile: &Tile,
+        panels: &[NodeId],
+        reads: &[Access],
+    ) -> Option<(i64, Deep)> {
+        let whole = self.shallow_block(node, dims, tile, panels, reads)?;
+        let columns = typical(self.graph(), &self.graph().dim(tile.vector).size).max(1);
+        let threads = i64::from(self.target.threads).max(1);
+        // Threads share whole panels then, not the rows of one.
+        let are_busy = |vectors: i64| {
+            let width = vectors * tile.lanes;
+            let panels = (columns + width - 1) / width;
+            panels * 100 >= BUSY * ((panels + threads - 1) / threads * threads)
+        };
+        if threads == 1 || are_busy(tile.vectors) {
+            return Some((tile.vectors, whole));
+        }
+        // As many running values as hide how long one addition takes.
+        let (rows_dim, rows) = tile.rows?;
+        let least = i64::from(self.target.fma_per_cycle.max(1) * self.target.fma_latency);
+        let vectors = (1..tile.vectors)
+            .rev()
+            .find(|vectors| vectors * rows >= least && are_busy(*vectors))?;
+        let narrower = Tile {
+            vector: tile.vector,
+            lanes: tile.lanes,
+            vectors,
+            rows: Some((rows_dim, rows)),
+        };
+        let deep = self.shallow_block(node, dims, &narrower, panels, reads)?;
+        Some((vectors, deep))
+    }
+
+    /// How much of a folded dimension is folded at a time, so that a panel stays in the first-level cache between its copy
+    /// and its last use. That pays where the panel leaves too little of the second-level cache to all else that is read and
+    /// written for it, and that alone has room there: each block of the panel goes through it again.
+    fn shallow_block(
+        &self,
+        node: NodeId,
+        dims: &[DimId],
+        tile: &Tile,
+        panels: &[NodeId],
+        reads: &[Access],
+    ) -> Option<Deep> {
+        let graph = self.graph();
+        let (first, size, element) = self.panel_element(node, dims, tile, panels)?;
+        let width = tile.vectors * tile.lanes;
+        let length = |dim: &DimId| typical(graph, &graph.dim(*dim).size).max(1);
+        let bytes = |node: NodeId, product: i64| {
+            product.saturating_mul(graph.node(node).dtype.bytes() as i64)
+        };
+        let all = |dims: &[DimId]| dims.iter().map(length).fold(1, i64::saturating_mul);
+        let others = reads.iter().map(|read| read.node);
+        let others = others.filter(|other| !panels.contains(other));
+        let read: i64 = others
+            .map(|other| bytes(other, all(&graph.node(other).dims)))
+            .fold(0, i64::saturating_add);
+        let columns = length(&tile.vector);
+        let written = bytes(
+            node,
+            all(&graph.node(node).dims) / columns * width.min(columns),
+        );
+        let cache = i64::from(self.target.l2_bytes);
+        let others = read.saturating_add(written);
+        let together = others.saturating_add(element.saturating_mul(size));
+        if others > cache / 4 * 3 || together <= cache / 2 {
+            return None;
+        }
+        let most = i64::from(self.target.l1_bytes) / 4 * 3 / element;
+        // Blocks of whole vectors are exchanged in registers.
+        let step = if most > 0 { 1 << most.ilog2() } else { 0 };
+        (step >= tile.lanes && step < size && size % step == 0).then_some((first, step, SHALLOW))
+    }
+
+    /// The first dimension that is folded, its size, and the bytes of a panel for each of its elements; `None` where panels do
+    /// not have it.
+    fn panel_element(
+        &self,
+        node: NodeId,
+        dims: &[DimId],
+        tile: &Tile,
+        panels: &[NodeId],
+    ) -> Option<(DimId, i64, i64)> {
         let graph = self.graph();
         let size = |dim: DimId| typical(graph, &graph.dim(dim).size).max(1);
         let mut folded = dims
@@ -419,13 +532,7 @@ impl Work<'_> {
         }
         let row = tile.vectors * tile.lanes * graph.node(node).dtype.bytes() as i64;
         let element = folded.fold(row, |product, dim| product.saturating_mul(size(dim)));
-        let cache = i64::from(self.target.l2_bytes);
-        if element.saturating_mul(size(first)) <= cache / 4 * 3 {
-            return None;
-        }
-        let most = (cache / 2 / element).max(1);
-        let step = 1 << most.ilog2();
-        (step > 1 && step < size(first)).then_some((first, step))
+        Some((first, size(first), element))
     }
 
     /// A copy of an array in which a panel of the tile's columns lies in one piece.
@@ -434,7 +541,7 @@ impl Work<'_> {
         node: NodeId,
         array: NodeId,
         tile: &Tile,
-        deep: Option<(DimId, i64)>,
+        deep: Option<Deep>,
         steps: &Steps,
     ) -> Result<Nest, ScheduleError> {
         let readers = self.readers(node, array, steps);
@@ -466,8 +573,8 @@ impl Work<'_> {
         if split {
             loops.serial(tile.vector, width, "a panel that is read for all rows");
         }
-        if let Some((dim, step)) = deep {
-            loops.serial(dim, step, DEEP);
+        if let Some((dim, step, why)) = deep {
+            loops.serial(dim, step, why);
         } else if let Some((dim, step)) = self.copied_at_a_time(&folded, width) {
             loops.serial(dim, step, "so much that it is worth a thread's while");
         }
@@ -511,8 +618,11 @@ impl Work<'_> {
         let most = (COPIED_AT_A_TIME / row).max(1);
         // Blocks of whole vectors, all of one length, can be exchanged in registers.
         let lanes = i64::from(self.target.vector_bytes / 4).max(1);
-        let mut even = (1..=most / lanes).rev().map(|vectors| vectors * lanes);
-        let even = even.find(|step| size(first) % step == 0);
+        let is_even = |step: &i64| size(first) % step == 0;
+        let mut smaller = (1..=most / lanes).rev().map(|vectors| vectors * lanes);
+        let even = smaller
+            .find(is_even)
+            .or_else(|| Some(lanes).filter(is_even));
         let step = even.unwrap_or(most);
         (step > 1 && step < size(first)).then_some((*first, step))
     }

@@ -212,7 +212,7 @@ impl Work<'_> {
     }
 
     /// The loops of a step that reads a register tile element by element: those of the tile, so that the tile stays in
-    /// registers. Says whether it has them.
+    /// registers if it is whole then. Says whether it has them.
     fn follow_tile(
         &self,
         node: NodeId,
@@ -231,9 +231,14 @@ impl Work<'_> {
         let inside = producer.loops[loops.specs.len()..].iter();
         let inside = inside.filter(|spec| !carries(graph, producer.node, spec.dim));
         let inside: SpecList = inside.copied().collect();
-        let in_registers = |spec: &LoopSpec| {
-            matches!(spec.annotation, Annotation::Unroll | Annotation::Vectorize)
-                && dims.contains(&spec.dim)
+        // Loops over tiles are not shared where what they fold is folded in blocks around them: the tile then comes from the cache.
+        let of_tile = |spec: &LoopSpec| {
+            let known = [
+                Annotation::Serial,
+                Annotation::Unroll,
+                Annotation::Vectorize,
+            ];
+            known.contains(&spec.annotation) && dims.contains(&spec.dim)
         };
         let vector = match inside.last() {
             Some(last) if last.annotation == Annotation::Vectorize => last.dim,
@@ -243,7 +248,7 @@ impl Work<'_> {
             self.flops_of(node, steps) <= TILE_FLOPS
                 && self.is_plain(node, parts.dtype, vector, steps)
         };
-        if !same || !inside.iter().all(in_registers) || !simple() {
+        if !same || !inside.iter().all(of_tile) || !simple() {
             return false;
         }
         for spec in inside {

@@ -14,7 +14,8 @@ use crate::plan::Plan;
 use crate::schedule::{Annotation, NodeSchedule, Schedule, carries, loop_dims};
 use crate::target::Target;
 use crate::tree::{LoopTree, TreeRef};
-use loopwright_graph::{Graph, NodeId};
+use loopwright_graph::{Graph, NodeId, NodeOp};
+use loopwright_ops::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -175,7 +176,8 @@ impl<'a> Threads<'a> {
         let mut least = alone - WORTH * start;
         let (mut depth, mut next) = (0, Some(root));
         while let Some(place) = next {
-            if !self.is_independent_for(place, &best.nodes) {
+            if !self.is_independent_for(place, &best.nodes) || self.is_in_block(place, &best.nodes)
+            {
                 break;
             }
             rounds *= self.rounds(place);
@@ -233,6 +235,17 @@ impl<'a> Threads<'a> {
                 loop_dims(self.graph, *node).contains(&spec.dim)
                     && !carries(self.graph, *node, spec.dim)
             })
+    }
+
+    /// Whether a loop takes a block of a copy apart: as a whole, it can be exchanged in registers.
+    fn is_in_block(&self, place: TreeRef, nodes: &[NodeId]) -> bool {
+        let is_copy = |node: &NodeId| matches!(self.graph.node(*node).op, NodeOp::Map(Op::Copy));
+        let Some(spec) = self.tree.spec(place) else {
+            return false;
+        };
+        let around = self.tree.ancestors(place);
+        let mut around = around.iter().filter_map(|place| self.tree.spec(*place));
+        around.any(|around| around.dim == spec.dim) && nodes.iter().all(is_copy)
     }
 
     /// Cycles in which what one part computes and another reads goes through memory.

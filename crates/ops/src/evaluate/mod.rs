@@ -14,6 +14,7 @@ mod threefry;
 
 pub use convert::{bitcast, can_bitcast, cast};
 pub use order::{argmax_prefers, argmin_prefers, total_less};
+pub use threefry::threefry;
 
 use crate::dtype::{DType, Kind};
 use crate::scalar::Scalar;

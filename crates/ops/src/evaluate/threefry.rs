@@ -7,8 +7,9 @@ const ROTATIONS: [u32; 8] = [13, 15, 26, 6, 17, 29, 16, 24];
 /// Skein's key schedule constant, which keeps an all-zero key from being weak.
 const PARITY: u32 = 0x1bd1_1bda;
 
-/// The 64 random bits of `counter` under `key`; in all three the low word is the first.
-pub(super) fn threefry(key: u64, counter: u64) -> u64 {
+/// The 64 random bits of `counter` under `key`, as [`Op::Threefry`](crate::Op::Threefry) has them; in all three the low word
+/// is the first.
+pub fn threefry(key: u64, counter: u64) -> u64 {
     let key = [key as u32, (key >> 32) as u32];
     let schedule = [key[0], key[1], PARITY ^ key[0] ^ key[1]];
     let mut x = [counter as u32, (counter >> 32) as u32];

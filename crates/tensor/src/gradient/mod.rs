@@ -5,6 +5,7 @@
 
 mod elementwise;
 mod fold;
+mod scatter;
 mod view;
 
 pub(crate) use view::part as flow_through_view;
@@ -12,8 +13,10 @@ pub(crate) use view::part as flow_through_view;
 use crate::error::{ErrorKind, TensorError};
 use crate::node::{Kind, Mark, Tensor};
 use crate::ops::failure;
-use loopwright_ops::{ReduceOp, Scalar};
+use crate::size;
+use loopwright_ops::ReduceOp;
 use rustc_hash::{FxHashMap, FxHashSet};
+use scatter::Scatter;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -72,7 +75,7 @@ impl Tensor {
             });
             return vec![Tensor::of_error(error); of.len()];
         }
-        if weight.shape() != self.shape() || weight.dtype() != self.dtype() {
+        if !is_like(weight, self) {
             let error = TensorError::new(ErrorKind::Shapes {
                 op: "vjp".to_owned(),
                 left: format!("{}{}", self.dtype(), self.shape()),
@@ -126,7 +129,7 @@ impl Tensor {
     }
 
     /// Computes what this tensor is made of again where gradients need it, back to `from`, in place of
-    /// keeping it: less memory for more work.
+    /// keeping it: less memory for more work. What does not depend on `from` is kept.
     #[track_caller]
     pub fn recomputed(&self, from: &[&Tensor]) -> Tensor {
         let mut inputs = vec![self];
@@ -157,14 +160,25 @@ impl Tensor {
     }
 }
 
-/// All tensors that `root` is made of, whether or not they have values, operands first.
-fn history(root: &Tensor) -> Vec<Tensor> {
+/// Whether two tensors have the same dtype and axes, as far as their sizes are known.
+fn is_like(a: &Tensor, b: &Tensor) -> bool {
+    let axes = || a.shape().axes().iter().zip(b.shape().axes());
+    a.dtype() == b.dtype()
+        && a.rank() == b.rank()
+        && axes().all(|(a, b)| a.name == b.name && size::equate(&a.size, &b.size))
+}
+
+/// All tensors that `root` is made of, whether or not they have values, operands first. What `ends` are
+/// made of is left out.
+fn history(root: &Tensor, ends: &FxHashSet<u64>) -> Vec<Tensor> {
     let mut seen = FxHashSet::default();
     let mut open = vec![root.clone()];
     let mut found = Vec::new();
     while let Some(tensor) = open.pop() {
         if seen.insert(tensor.node.id) {
-            open.extend(tensor.node.inputs.iter().cloned());
+            if !ends.contains(&tensor.node.id) {
+                open.extend(tensor.node.inputs.iter().cloned());
+            }
             found.push(tensor);
         }
     }
@@ -175,10 +189,32 @@ fn history(root: &Tensor) -> Vec<Tensor> {
 #[track_caller]
 fn reverse(root: &Tensor, weight: &Tensor, of: &[&Tensor]) -> Vec<Tensor> {
     let wanted: FxHashSet<u64> = of.iter().map(|tensor| tensor.node.id).collect();
-    let order = history(root);
+    let order = history(root, &FxHashSet::default());
+    match flow(root, weight, &order, &wanted, &FxHashSet::default()) {
+        Ok(sums) => of
+            .iter()
+            .map(|tensor| {
+                let sum = sums.get(&tensor.node.id);
+                sum.cloned().unwrap_or_else(|| tensor.zeros_like())
+            })
+            .collect(),
+        Err(error) => vec![Tensor::of_error(error); of.len()],
+    }
+}
+
+/// What flows to the tensors that are wanted, and to those on the way to them, if `weight` flows to `root`.
+/// `order` is what it is made of, operands first. Nothing flows on from `ends`.
+#[track_caller]
+fn flow(
+    root: &Tensor,
+    weight: &Tensor,
+    order: &[Tensor],
+    wanted: &FxHashSet<u64>,
+    ends: &FxHashSet<u64>,
+) -> Result<FxHashMap<u64, Tensor>, TensorError> {
     // What depends on what is asked for; nothing flows anywhere else.
     let mut depends: FxHashSet<u64> = FxHashSet::default();
-    for tensor in &order {
+    for tensor in order {
         let node = &tensor.node;
         let through = match node.kind {
             Kind::Marked(Mark::Stop) => false,
@@ -199,42 +235,38 @@ fn reverse(root: &Tensor, weight: &Tensor, of: &[&Tensor]) -> Vec<Tensor> {
         let Some(gradient) = sums.get(&tensor.node.id).cloned() else {
             continue;
         };
-        if tensor
-            .node
-            .inputs
-            .iter()
-            .all(|input| !depends.contains(&input.node.id))
-        {
-            continue;
-        }
-        let parts = match parts(tensor, &gradient) {
-            Ok(parts) => parts,
-            Err(error) => return vec![Tensor::of_error(error); of.len()],
-        };
-        for (input, part) in tensor.node.inputs.iter().zip(parts) {
-            let Some(part) = part else { continue };
-            if !depends.contains(&input.node.id) {
-                continue;
+        let mut add = |to: &Tensor, part: Tensor| {
+            if !depends.contains(&to.node.id) {
+                return;
             }
             debug_assert!(
-                part.is_failed() || part.rank() == input.rank(),
-                "the gradient of {:?} is {part:?}",
-                input
+                part.is_failed() || part.rank() == to.rank(),
+                "the gradient of {to:?} is {part:?}"
             );
-            let sum = match sums.remove(&input.node.id) {
+            let sum = match sums.remove(&to.node.id) {
                 Some(sum) => sum + part,
                 None => part,
             };
-            sums.insert(input.node.id, sum);
+            sums.insert(to.node.id, sum);
+        };
+        let inputs = &tensor.node.inputs;
+        let leads_on = inputs.iter().any(|input| depends.contains(&input.node.id));
+        if !leads_on || ends.contains(&tensor.node.id) {
+            continue;
+        }
+        if let Kind::Marked(Mark::Recompute) = tensor.node.kind {
+            for (to, part) in recompute(tensor, &gradient, wanted)? {
+                add(&to, part);
+            }
+            continue;
+        }
+        for (input, part) in inputs.iter().zip(parts(tensor, &gradient)?) {
+            if let Some(part) = part {
+                add(input, part);
+            }
         }
     }
-    of.iter()
-        .map(|tensor| {
-            sums.get(&tensor.node.id)
-                .cloned()
-                .unwrap_or_else(|| tensor.zeros_like())
-        })
-        .collect()
+    Ok(sums)
 }
 
 /// What flows from a tensor's gradient to its operands.
@@ -297,43 +329,18 @@ fn parts(tensor: &Tensor, gradient: &Tensor) -> Result<Parts, TensorError> {
             axis,
             along,
             combine,
-        } => {
-            let look = |from: &Tensor| from.looked_up(&inputs[1], *axis, along.clone());
-            match combine {
-                Some(ReduceOp::Sum) => Ok(Parts::from_iter([
-                    Some(gradient.clone()),
-                    None,
-                    Some(look(gradient)),
-                ])),
-                Some(ReduceOp::Max | ReduceOp::Min) => {
-                    // Where several are the largest, all of them get it.
-                    let zero = gradient.zeros_like();
-                    let base = crate::ops::select(&inputs[0].eq(tensor), gradient, &zero);
-                    let (found, flows) = (look(tensor), look(gradient));
-                    let updates =
-                        crate::ops::select(&inputs[2].eq(&found), &flows, &flows.zeros_like());
-                    Ok(Parts::from_iter([Some(base), None, Some(updates)]))
-                }
-                None => {
-                    // Of several that were put in one place the last one is there.
-                    let number = inputs[2].numbered();
-                    let nobody = Tensor::full(inputs[0].shape(), -1, loopwright_ops::DType::I64);
-                    let last = nobody.scattered(&inputs[1], &number, *axis, along.clone(), None)?;
-                    let zero = gradient.zeros_like();
-                    let untouched = last.lt(&last.number(0));
-                    let base = crate::ops::select(&untouched, gradient, &zero);
-                    let (winner, flows) = (look(&last), look(gradient));
-                    let updates =
-                        crate::ops::select(&winner.eq(&number), &flows, &flows.zeros_like());
-                    Ok(Parts::from_iter([Some(base), None, Some(updates)]))
-                }
-                Some(op) => Err(TensorError::new(ErrorKind::Gradient {
-                    reason: format!("`scatter` that combines by `{}` has none yet", op.name()),
-                })),
-            }
+        } => Scatter {
+            base: &inputs[0],
+            index: &inputs[1],
+            updates: &inputs[2],
+            axis: *axis,
+            along,
         }
+        .parts(*combine, tensor, gradient),
         Kind::Marked(Mark::Stop) => none(),
-        Kind::Marked(Mark::Recompute) => recompute(tensor, gradient),
+        Kind::Marked(Mark::Recompute) => {
+            unreachable!("what flows through it goes past its operands")
+        }
         Kind::Marked(Mark::Custom(custom)) => {
             let of = &inputs[1..];
             let given = custom(of, tensor, gradient);
@@ -352,7 +359,7 @@ fn parts(tensor: &Tensor, gradient: &Tensor) -> Result<Parts, TensorError> {
             let mut parts = Parts::from_iter([None]);
             for (tensor, part) in of.iter().zip(given) {
                 part.check()?;
-                if part.shape() != tensor.shape() || part.dtype() != tensor.dtype() {
+                if !is_like(&part, tensor) {
                     return Err(TensorError::at(
                         ErrorKind::Gradient {
                             reason: format!(
@@ -373,72 +380,55 @@ fn parts(tensor: &Tensor, gradient: &Tensor) -> Result<Parts, TensorError> {
     }
 }
 
-/// The gradient through a copy of the formula back to where it is to be computed from.
+/// The gradient through a copy of the formula, back to where it is to be computed from.
+///
+/// It ends at the tensors that the copy starts from and at those that are wanted, whether or not they were
+/// listed: parameters get their part, too.
 #[track_caller]
-fn recompute(tensor: &Tensor, gradient: &Tensor) -> Result<Parts, TensorError> {
+fn recompute(
+    tensor: &Tensor,
+    gradient: &Tensor,
+    wanted: &FxHashSet<u64>,
+) -> Result<Vec<(Tensor, Tensor)>, TensorError> {
     let (inner, from) = tensor
         .node
         .inputs
         .split_first()
         .expect("a mark has an operand");
+    let mut ends: FxHashSet<u64> = from.iter().map(|kept| kept.node.id).collect();
     let mut copies: FxHashMap<u64, Tensor> = FxHashMap::default();
-    for kept in from {
-        copies.insert(kept.node.id, kept.clone());
-    }
-    for old in history(inner) {
-        if copies.contains_key(&old.node.id) {
+    let mut targets: Vec<Tensor> = Vec::new();
+    // What depends on where it starts, which is what is computed again.
+    let mut moved: FxHashSet<u64> = FxHashSet::default();
+    for old in history(inner, &ends) {
+        let id = old.node.id;
+        let inputs = &old.node.inputs;
+        if ends.contains(&id) || wanted.contains(&id) {
+            if ends.contains(&id) {
+                moved.insert(id);
+            }
+            targets.push(old.clone());
+            copies.insert(id, old);
             continue;
         }
-        // What was given, or does not depend on where it starts, stays what it is.
-        let inputs: Vec<&Tensor> = old
-            .node
-            .inputs
-            .iter()
-            .map(|input| &copies[&input.node.id])
-            .collect();
-        let moved = inputs
-            .iter()
-            .zip(&old.node.inputs)
-            .any(|(new, old)| !new.same(old));
-        let starts = old
-            .node
-            .inputs
-            .iter()
-            .any(|input| from.iter().any(|kept| kept.same(input)));
-        let copy = match moved || starts {
-            true => Tensor::make(
-                old.node.kind.clone(),
-                &inputs,
-                old.shape().clone(),
-                old.dtype(),
-            ),
-            false => old.clone(),
+        let copy = match inputs.iter().any(|input| moved.contains(&input.node.id)) {
+            true => {
+                moved.insert(id);
+                let inputs: Vec<&Tensor> =
+                    inputs.iter().map(|input| &copies[&input.node.id]).collect();
+                let kind = old.node.kind.clone();
+                Tensor::make(kind, &inputs, old.shape().clone(), old.dtype())
+            }
+            false => old,
         };
-        copies.insert(old.node.id, copy);
+        copies.insert(id, copy);
     }
+    ends.extend(targets.iter().map(|target| target.node.id));
     let copy = &copies[&inner.node.id];
-    let from: Vec<&Tensor> = from.iter().collect();
-    let mut parts = Parts::from_iter([None]);
-    parts.extend(copy.vjp(gradient, &from).into_iter().map(Some));
-    for part in parts.iter().flatten() {
-        part.check()?;
-    }
-    Ok(parts)
-}
-
-impl Tensor {
-    /// The place of every element in row-major order (`i64`).
-    #[track_caller]
-    pub(crate) fn numbered(&self) -> Tensor {
-        let mut number = Tensor::constant(Scalar::i64(0));
-        for (at, axis) in self.shape().axes().iter().enumerate() {
-            let index = Tensor::index(axis.clone());
-            let places = (0..self.rank())
-                .map(|place| (place == at).then_some(0))
-                .collect();
-            number = number * Tensor::size_value(&crate::size::resolve(&axis.size))
-                + index.spread(self.shape(), &places);
-        }
-        number.broadcast_to(self.shape())
-    }
+    let mut sums = flow(copy, gradient, &history(copy, &ends), &ends, &ends)?;
+    let reached = targets.into_iter().filter_map(|target| {
+        let part = sums.remove(&target.node.id)?;
+        Some((target, part))
+    });
+    Ok(reached.collect())
 }

@@ -275,3 +275,114 @@ fn value_of(expr: &Expr, of: &Tensor) -> Tensor {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::IntoShape;
+    use crate::node::{Kind, program_order};
+    use crate::ops::{Slice, Window};
+    use crate::session::Session;
+    use loopwright_interp as _;
+
+    /// Numbers that only depend on where they start.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, end: usize) -> usize {
+            let step = 6_364_136_223_846_793_005;
+            self.0 = self.0.wrapping_mul(step).wrapping_add(1);
+            (self.0 >> 33) as usize % end
+        }
+    }
+
+    fn moved(x: &Tensor, random: &mut Random) -> Tensor {
+        let axis = random.below(x.rank());
+        let sizes = x.sizes().expect("all sizes are known");
+        let step = [2, -1, -2, 3][random.below(4)];
+        match random.below(13) {
+            0 => x.transpose(axis, random.below(x.rank())),
+            1 => x.flip(axis),
+            2 => x.roll(random.below(5) as i64 - 2, axis),
+            3 if sizes[axis] > 2 => {
+                let part = |at| match at == axis {
+                    true => Slice::All.step(step),
+                    false => Slice::All,
+                };
+                x.at((0..x.rank()).map(part).collect::<Vec<_>>())
+            }
+            4 => x.pad(axis, 2, random.below(3) as i64 - 1, 0.0),
+            5 if sizes[axis] > 3 && x.rank() < 5 => {
+                let window = Window::new(1 + random.below(2))
+                    .stride(1 + random.below(3))
+                    .dilation(1 + random.below(3))
+                    .padding(random.below(2));
+                x.window(axis, &window, Some(Scalar::zero(DType::F64)))
+            }
+            6 => x.flatten(),
+            7 if x.rank() > 1 => x.merge_axes(axis.saturating_sub(1), axis),
+            8 if x.rank() > 1 => x.tril(random.below(3) as i64 - 1),
+            9 => x.repeat(axis, 2),
+            10 => x.tile(axis, 2),
+            11 if sizes[axis].is_multiple_of(2) && sizes[axis] > 0 => {
+                x.split_axis(axis, [2, sizes[axis] / 2])
+            }
+            12 if x.rank() > 2 => x.diagonal(),
+            _ => x.unsqueeze(axis),
+        }
+    }
+
+    fn weights(shape: &Shape) -> Tensor {
+        let count = shape.elements().expect("all sizes are known");
+        let values: Vec<f64> = (0..count).map(|at| (at as f64 * 0.73).sin()).collect();
+        Tensor::new(&values, shape)
+    }
+
+    #[test]
+    fn what_is_solved_is_what_is_scattered() {
+        let session = Session::new("interp").expect("the interpreter works everywhere");
+        let (mut solved, mut scattered) = (0, 0);
+        for seed in 0..60 {
+            let mut random = Random(seed);
+            let mut y = weights(&[3, 4, 2].into_shape());
+            for _ in 0..6 {
+                let next = moved(&y, &mut random);
+                next.check().expect("the view is possible");
+                if next
+                    .shape()
+                    .elements()
+                    .is_some_and(|count| (1..2000).contains(&count))
+                {
+                    y = next;
+                }
+            }
+            for y in program_order(&[y]) {
+                let Kind::View(view) = &y.node.kind else {
+                    continue;
+                };
+                let x = &y.node.inputs[0];
+                let g = weights(y.shape());
+                let expected = scatter(view, x, &y, &g).expect("anything can be scattered");
+                let mut ways = vec![part(view, x, &y, &g).expect("it has a gradient")];
+                match solve(view, x, &y).expect("sizes are small") {
+                    Some(back) => {
+                        solved += 1;
+                        ways.push(back.apply(x, &y, &g));
+                    }
+                    None => scattered += 1,
+                }
+                let value = |tensor: &Tensor| session.scope(|| tensor.to_f64());
+                let expected = value(&expected).expect("it has a value");
+                for way in ways {
+                    let got = value(&way).expect("it has a value");
+                    assert_eq!(got.len(), expected.len());
+                    for (got, expected) in got.iter().zip(&expected) {
+                        assert!((got - expected).abs() < 1e-9, "{seed}: {view:?}");
+                    }
+                }
+            }
+        }
+        assert!(solved > 100, "{solved}");
+        assert!(scattered > 20, "{scattered}");
+    }
+}

@@ -246,9 +246,25 @@ impl Tensor {
         row.unsqueeze(1).eq(&row).cast(dtype)
     }
 
+    /// The place of every element of a shape in row-major order (`i64`).
+    #[track_caller]
+    pub fn numbered(shape: impl IntoShape) -> Tensor {
+        let shape = shape.into_shape();
+        let mut number = Tensor::constant(Scalar::i64(0));
+        for (at, axis) in shape.axes().iter().enumerate() {
+            let index = Tensor::index(axis.clone());
+            let places = (0..shape.rank())
+                .map(|place| (place == at).then_some(0))
+                .collect();
+            let size = Tensor::size_value(&crate::size::resolve(&axis.size));
+            number = number * size + index.spread(&shape, &places);
+        }
+        number.broadcast_to(shape)
+    }
+
     /// A size as a number (`i64`): it may still be unknown.
     #[track_caller]
-    pub(crate) fn size_value(size: &Expr) -> Tensor {
+    pub fn size_value(size: &Expr) -> Tensor {
         match size.as_const() {
             Some(size) => Tensor::constant(Scalar::i64(size)),
             None => Tensor::make(Kind::Size(size.clone()), &[], Shape::scalar(), DType::I64),
@@ -329,7 +345,7 @@ impl Tensor {
     #[track_caller]
     pub fn sizes(&self) -> Result<Vec<usize>, TensorError> {
         self.check()?;
-        let sizes = crate::lower::concrete_shape(self)?;
+        let sizes = crate::program::concrete_shape(self)?;
         Ok(sizes.into_iter().map(|size| size as usize).collect())
     }
 }

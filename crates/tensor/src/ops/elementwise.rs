@@ -164,10 +164,12 @@ impl Tensor {
         }
     }
 
-    /// What is positive, and 0 elsewhere.
+    /// What is positive, and 0 elsewhere; its slope at 0 is 0.
     #[track_caller]
     pub fn relu(&self) -> Tensor {
-        self.maximum(&self.number(0))
+        // Not the larger of two, which would share the slope at 0; NaN stays NaN.
+        let zero = self.number(0);
+        select(&self.le(&zero), &zero, self)
     }
 
     /// `1 / (1 + exp(-x))`.

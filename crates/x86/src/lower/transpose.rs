@@ -10,6 +10,7 @@
 use super::Refusal;
 use super::address::{Plan, displaced};
 use super::analyse::address;
+use super::coming::Coming;
 use super::function::{Scope, Writer};
 use super::linear::{Linear, Term};
 use super::value::size_of;
@@ -21,6 +22,9 @@ use smallvec::{SmallVec, smallvec};
 
 /// Rows and columns of a block.
 const BLOCK: i64 = 16;
+
+/// Bytes of an element of a block.
+const ELEMENT: i64 = 4;
 
 /// So many blocks before its turn a block is fetched: about as long as memory takes.
 const BLOCKS_AHEAD: i64 = 4;
@@ -86,20 +90,54 @@ impl Writer<'_, '_, '_> {
             return Ok(false);
         }
         match self.recognised(stmt) {
-            Some(Copied::Transposed(copy)) => self.blocks(&copy),
+            Some(Copied::Transposed(copy)) => {
+                self.blocks(&copy);
+                self.coming = self.coming(&copy);
+            }
             Some(Copied::Interleaved(copy)) => self.interleaved(&copy),
             None => return Ok(false),
         }
         Ok(true)
     }
 
+    /// How far it is from one index to another, if that is known.
+    pub(crate) fn span(&self, start: Value, end: Value) -> Option<i64> {
+        let distance = self.form(end).plus(&self.form(start).times(-1));
+        distance.known()
+    }
+
+    fn form(&self, value: Value) -> Linear {
+        let form = &self.found.forms[value.0 as usize];
+        form.clone().unwrap_or_else(|| Linear::value(value))
+    }
+
+    /// What the next round of the loop around a copy copies.
+    fn coming(&self, copy: &Transpose) -> Option<Coming> {
+        let (outer, step) = *self.around.last()?;
+        let first = |dimension: Dimension, stride: &Linear| {
+            let moved = self.form(dimension.start);
+            moved
+                .plus(&Linear::value(dimension.var).times(-1))
+                .product(stride)
+        };
+        let along = Linear::constant(ELEMENT);
+        let here = copy
+            .from
+            .plus(&first(copy.read, &along)?)
+            .plus(&first(copy.written, &copy.from_stride)?);
+        let (_, moves, other) = self.split(outer, &here.terms);
+        let by = moves.known()?.checked_mul(self.known(step)?)?;
+        (!other && by != 0).then_some(Coming {
+            first: here.plus(&Linear::constant(by)),
+            stride: copy.from_stride.known()?,
+            rows: copy.written.count,
+            bytes: copy.read.count * ELEMENT,
+        })
+    }
+
     /// A loop over elements one by one whose number is known.
     fn dimension(&self, var: Value, [start, end, step]: [Value; 3]) -> Option<Dimension> {
-        let form = |value: Value| {
-            let form = &self.found.forms[value.0 as usize];
-            form.clone().unwrap_or_else(|| Linear::value(value))
-        };
-        let count = form(end).plus(&form(start).times(-1)).known()?;
+        let count = self.span(start, end)?;
         let whole = self.known(step) == Some(1) && count > 0;
         whole.then_some(Dimension { var, start, count })
     }

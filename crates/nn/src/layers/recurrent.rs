@@ -1,0 +1,208 @@
+//! Recurrent layers over `[batch, time, width]`.
+//!
+//! The weights are laid out and named as in PyTorch: `weight_ih` is `[gates * hidden, inputs]`, `weight_hh`
+//! `[gates * hidden, hidden]`, each with a bias.
+
+use super::inferred;
+use crate::Module;
+use crate::init::Init;
+use crate::module::Parameter;
+use loopwright_tensor::{Axis, DType, Shape, Tensor, stack};
+
+/// The weights of a recurrent layer.
+#[derive(Module)]
+struct Gates {
+    weight_ih: Parameter,
+    weight_hh: Parameter,
+    bias_ih: Parameter,
+    bias_hh: Parameter,
+}
+
+impl Gates {
+    #[track_caller]
+    fn new(layer: &str, hidden: usize, gates: usize) -> Gates {
+        let inputs = Axis::of(inferred("number of inputs", layer));
+        let rows = Axis::of(gates * hidden);
+        let count = Tensor::scalar(hidden);
+        let make = |axes: &[&Axis]| {
+            let shape = Shape::new(axes.iter().map(|axis| (*axis).clone()));
+            Parameter::new(&Init::FanInUniform.tensor(&shape, DType::F32, &count, &count))
+        };
+        Gates {
+            weight_ih: make(&[&rows, &inputs]),
+            weight_hh: make(&[&rows, &Axis::of(hidden)]),
+            bias_ih: make(&[&rows]),
+            bias_hh: make(&[&rows]),
+        }
+    }
+
+    /// What all steps' inputs give, in one product: `[batch, time, gates * hidden]`.
+    #[track_caller]
+    fn of_inputs(&self, x: &Tensor) -> Tensor {
+        x.matmul(&self.weight_ih.get().t()) + self.bias_ih.get()
+    }
+
+    #[track_caller]
+    fn of_hidden(&self, h: &Tensor) -> Tensor {
+        h.matmul(&self.weight_hh.get().t()) + self.bias_hh.get()
+    }
+}
+
+/// The part of a gate among all gates.
+#[track_caller]
+fn gate(gates: &Tensor, at: usize, hidden: usize) -> Tensor {
+    gates.narrow(-1, at * hidden, hidden)
+}
+
+/// How many steps `[batch, time, width]` has, and zeros for the hidden state.
+#[track_caller]
+fn steps(x: &Tensor, hidden: usize) -> Result<(usize, Tensor), loopwright_tensor::TensorError> {
+    let sizes = x.sizes()?;
+    let [batch, time, _] = sizes[..] else {
+        return Err(x.refusal("recurrent", "its axes are [batch, time, width]"));
+    };
+    Ok((time, Tensor::zeros([batch, hidden], x.dtype())))
+}
+
+macro_rules! layer {
+    ($(#[$doc:meta])* $name:ident, $gates:literal) => {
+        $(#[$doc])*
+        #[derive(Module)]
+        pub struct $name {
+            #[module(flatten)]
+            gates: Gates,
+            hidden: usize,
+        }
+
+        impl $name {
+            /// A layer with a hidden state of a width; the number of inputs is inferred.
+            #[track_caller]
+            pub fn new(hidden: usize) -> $name {
+                $name { gates: Gates::new(stringify!($name), hidden, $gates), hidden }
+            }
+        }
+    };
+}
+
+layer! {
+    /// `h' = tanh(W x + U h)`.
+    Rnn, 1
+}
+
+layer! {
+    /// A gated recurrent unit.
+    Gru, 3
+}
+
+layer! {
+    /// Long short-term memory.
+    Lstm, 4
+}
+
+impl Rnn {
+    /// The hidden states of all steps, `[batch, time, hidden]`, and the last one.
+    #[track_caller]
+    pub fn forward(&self, x: &Tensor, start: Option<&Tensor>) -> (Tensor, Tensor) {
+        run(
+            x,
+            self.hidden,
+            start,
+            |x, h| (x + self.gates.of_hidden(h)).tanh(),
+            &self.gates,
+        )
+    }
+}
+
+impl Gru {
+    /// The hidden states of all steps, `[batch, time, hidden]`, and the last one.
+    #[track_caller]
+    pub fn forward(&self, x: &Tensor, start: Option<&Tensor>) -> (Tensor, Tensor) {
+        let width = self.hidden;
+        let step = |x: &Tensor, h: &Tensor| {
+            let own = self.gates.of_hidden(h);
+            let reset = (gate(x, 0, width) + gate(&own, 0, width)).sigmoid();
+            let update = (gate(x, 1, width) + gate(&own, 1, width)).sigmoid();
+            let new = (gate(x, 2, width) + reset * gate(&own, 2, width)).tanh();
+            &new + update * (h - &new)
+        };
+        run(x, width, start, step, &self.gates)
+    }
+}
+
+#[track_caller]
+fn run(
+    x: &Tensor,
+    hidden: usize,
+    start: Option<&Tensor>,
+    step: impl Fn(&Tensor, &Tensor) -> Tensor,
+    gates: &Gates,
+) -> (Tensor, Tensor) {
+    let (time, zeros) = match steps(x, hidden) {
+        Ok(found) => found,
+        Err(error) => return (Tensor::from_error(error.clone()), Tensor::from_error(error)),
+    };
+    let inputs = gates.of_inputs(x);
+    let mut h = start.cloned().unwrap_or(zeros);
+    let mut states = Vec::with_capacity(time);
+    for at in 0..time {
+        h = step(&inputs.at((.., at)), &h);
+        states.push(h.clone());
+    }
+    let states: Vec<&Tensor> = states.iter().collect();
+    (stack(&states, 1), h)
+}
+
+/// The state of an [`Lstm`]: what it shows and what it keeps.
+#[derive(Clone, Debug)]
+pub struct LstmState {
+    /// `[batch, hidden]`, what is shown.
+    pub hidden: Tensor,
+    /// `[batch, hidden]`, what is kept.
+    pub cell: Tensor,
+}
+
+impl Lstm {
+    /// The hidden states of all steps, `[batch, time, hidden]`, and the state after the last one.
+    #[track_caller]
+    pub fn forward(&self, x: &Tensor, start: Option<&LstmState>) -> (Tensor, LstmState) {
+        let (time, zeros) = match steps(x, self.hidden) {
+            Ok(found) => found,
+            Err(error) => {
+                let failed = Tensor::from_error(error);
+                return (
+                    failed.clone(),
+                    LstmState {
+                        hidden: failed.clone(),
+                        cell: failed,
+                    },
+                );
+            }
+        };
+        let inputs = self.gates.of_inputs(x);
+        let mut state = start.cloned().unwrap_or_else(|| LstmState {
+            hidden: zeros.clone(),
+            cell: zeros.clone(),
+        });
+        let mut states = Vec::with_capacity(time);
+        for at in 0..time {
+            state = self.step(&inputs.at((.., at)), &state);
+            states.push(state.hidden.clone());
+        }
+        let states: Vec<&Tensor> = states.iter().collect();
+        (stack(&states, 1), state)
+    }
+
+    #[track_caller]
+    fn step(&self, x: &Tensor, state: &LstmState) -> LstmState {
+        let width = self.hidden;
+        let gates = x + self.gates.of_hidden(&state.hidden);
+        let part = |at| gate(&gates, at, width);
+        let (input, forget) = (part(0).sigmoid(), part(1).sigmoid());
+        let (new, output) = (part(2).tanh(), part(3).sigmoid());
+        let cell = forget * &state.cell + input * new;
+        LstmState {
+            hidden: output * cell.tanh(),
+            cell,
+        }
+    }
+}
