@@ -3,6 +3,7 @@
 //! Every parameter gets numbers of its own, which follow from the seed and from how many parameters were
 //! made before on this thread: [`seed`] makes a network's first values the same again.
 
+use loopwright_tensor::random::{self, Key};
 use loopwright_tensor::{DType, Shape, Tensor};
 use std::cell::Cell;
 
@@ -51,16 +52,19 @@ impl Init {
     pub fn tensor(self, shape: &Shape, dtype: DType, inputs: &Tensor, outputs: &Tensor) -> Tensor {
         let wide = DType::F32;
         let (inputs, outputs) = (inputs.cast(wide), outputs.cast(wide));
-        let within = |bound: Tensor| (uniform(shape) * 2.0 - 1.0) * bound;
+        let key = Key::new(next_seed());
+        let uniform = || random::uniform(&key, shape, wide);
+        let normal = || random::normal(&key, shape, wide);
+        let within = |bound: Tensor| (uniform() * 2.0 - 1.0) * bound;
         let value = match self {
             Init::Constant(value) => return Tensor::full(shape, value, dtype),
-            Init::Uniform { low, high } => uniform(shape) * (high - low) + low,
-            Init::Normal { mean, deviation } => normal(shape) * deviation + mean,
+            Init::Uniform { low, high } => uniform() * (high - low) + low,
+            Init::Normal { mean, deviation } => normal() * deviation + mean,
             Init::XavierUniform => within((6.0 / (inputs + outputs)).sqrt()),
-            Init::XavierNormal => normal(shape) * (2.0 / (inputs + outputs)).sqrt(),
+            Init::XavierNormal => normal() * (2.0 / (inputs + outputs)).sqrt(),
             Init::HeUniform => within((6.0 / inputs).sqrt()),
-            Init::HeNormal => normal(shape) * (2.0 / inputs).sqrt(),
-            Init::LecunNormal => normal(shape) * inputs.rsqrt(),
+            Init::HeNormal => normal() * (2.0 / inputs).sqrt(),
+            Init::LecunNormal => normal() * inputs.rsqrt(),
             Init::FanInUniform => within(inputs.rsqrt()),
         };
         value.cast(dtype)
@@ -79,32 +83,4 @@ pub fn seed(seed: u64) {
 /// A seed that nothing else has.
 pub(crate) fn next_seed() -> u64 {
     NEXT.replace(NEXT.get().wrapping_add(1))
-}
-
-/// Random bits for each element of a shape.
-#[track_caller]
-fn bits(shape: &Shape) -> Tensor {
-    let key = Tensor::new(&[next_seed()], ()).broadcast_to(shape);
-    key.threefry(&Tensor::numbered(shape).cast(DType::U64))
-}
-
-/// The bits from `from` on, `count` of them, as a fraction.
-#[track_caller]
-fn fraction(bits: &Tensor, from: u64, count: u64) -> Tensor {
-    let shift = |by: u64| Tensor::constant(loopwright_tensor::Scalar::from_bits(DType::U64, by));
-    let top = bits.shl(&shift(from)).shr(&shift(64 - count));
-    top.cast(DType::F32) * (2.0f64).powi(-(count as i32))
-}
-
-#[track_caller]
-fn uniform(shape: &Shape) -> Tensor {
-    fraction(&bits(shape), 0, 24)
-}
-
-/// By the method of Box and Muller.
-#[track_caller]
-fn normal(shape: &Shape) -> Tensor {
-    let bits = bits(shape);
-    let (u, v) = (fraction(&bits, 0, 24), fraction(&bits, 24, 24));
-    ((-u).log1p() * -2.0).sqrt() * (v * std::f64::consts::TAU).cos()
 }

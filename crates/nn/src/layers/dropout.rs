@@ -5,7 +5,8 @@ use crate::Module;
 use crate::init::next_seed;
 use crate::mode::is_training;
 use crate::module::State;
-use loopwright_tensor::{DType, Scalar, Tensor, select};
+use loopwright_tensor::random::{self, Key};
+use loopwright_tensor::{DType, Scalar, Tensor};
 
 /// Leaves elements out at random in training, and scales the others up so that their sum is expected to
 /// stay the same. In use it does nothing.
@@ -23,7 +24,7 @@ pub struct Dropout {
 impl Dropout {
     /// Leaves out each element with a probability.
     pub fn new(rate: f64) -> Dropout {
-        let zero = Tensor::constant(Scalar::i64(0)).cast(DType::U64);
+        let zero = Tensor::constant(Scalar::zero(DType::U64));
         Dropout {
             rate,
             seed: next_seed(),
@@ -43,13 +44,7 @@ impl Layer for Dropout {
             return Tensor::from_error(error);
         }
         // A key of its own for every use.
-        let seed = Tensor::constant(Scalar::from_bits(DType::U64, self.seed));
-        let key = seed.threefry(&count);
-        let number = Tensor::numbered(x.shape()).cast(DType::U64);
-        let bits = key.broadcast_to(x.shape()).threefry(&number);
-        let top = bits.shr(&Tensor::constant(Scalar::from_bits(DType::U64, 40)));
-        let share = top.cast(DType::F32) * (2.0f64).powi(-24);
-        let kept = share.ge(&Tensor::scalar(self.rate));
-        select(&kept, &(x / (1.0 - self.rate)), &x.zeros_like())
+        let key = Key::new(self.seed).fold_in_value(&count);
+        random::dropout(&key, x, self.rate)
     }
 }

@@ -2,6 +2,7 @@
 
 mod activation;
 mod attention;
+mod conv;
 mod dense;
 mod dropout;
 mod embedding;
@@ -11,6 +12,7 @@ mod transformer;
 
 pub use activation::{Activation, Sequential};
 pub use attention::{Attention, Rope};
+pub use conv::{Conv, ConvTranspose, Pool};
 pub use dense::Dense;
 pub use dropout::Dropout;
 pub use embedding::Embedding;

@@ -58,19 +58,19 @@ impl TransformerBlock {
     /// A block in which every position sees every other: an encoder's.
     #[track_caller]
     pub fn encoder(width: usize, heads: usize, dropout: f64) -> TransformerBlock {
-        TransformerBlock::of(width, Attention::new(width, heads), dropout)
+        TransformerBlock::of_attention(width, Attention::new(width, heads), dropout)
     }
 
     /// A block in which positions see those before them: a language model's.
     #[track_caller]
     pub fn causal(width: usize, heads: usize, dropout: f64) -> TransformerBlock {
-        TransformerBlock::of(width, Attention::new(width, heads).causal(), dropout)
+        TransformerBlock::of_attention(width, Attention::new(width, heads).causal(), dropout)
     }
 
     /// A causal block whose attention turns queries and keys by their positions.
     #[track_caller]
     pub fn rotary(width: usize, heads: usize, rope: Rope, dropout: f64) -> TransformerBlock {
-        TransformerBlock::of(
+        TransformerBlock::of_attention(
             width,
             Attention::new(width, heads).causal().with_rope(rope),
             dropout,
@@ -88,8 +88,9 @@ impl TransformerBlock {
         }
     }
 
+    /// A block around any attention.
     #[track_caller]
-    fn of(width: usize, attention: Attention, dropout: f64) -> TransformerBlock {
+    pub fn of_attention(width: usize, attention: Attention, dropout: f64) -> TransformerBlock {
         TransformerBlock {
             norm1: LayerNorm::with(width, 1e-5),
             attention,
