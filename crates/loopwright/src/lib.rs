@@ -117,4 +117,7 @@ mod book {
 
     #[doc = include_str!("../../../docs/backends.md")]
     struct Backends;
+
+    #[doc = include_str!("../../../docs/data.md")]
+    struct Data;
 }

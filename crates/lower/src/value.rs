@@ -303,9 +303,9 @@ impl Lowering<'_> {
         if moves {
             return self.lane_by_lane(&mut |lowering| lowering.gathered(node, outside, at));
         }
-        // The same for every lane: computed once, as scalar code.
+        // The same for every lane: computed once, as scalar code, and apart from what was computed in lanes.
         let vector = self.vector.take();
-        let value = self.gathered_once(node, outside, at);
+        let value = self.apart(|lowering| lowering.gathered_once(node, outside, at));
         self.vector = vector;
         value
     }

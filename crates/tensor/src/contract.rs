@@ -57,9 +57,9 @@ fn product(a: &Tensor, b: &Tensor) -> Result<Tensor, TensorError> {
     let (outer_a, outer_b) = (outer(&rows), outer(&columns));
     let joined = crate::shape::join(&outer_a, &outer_b);
     let Ok((outer, [from_a, from_b])) = joined else {
-        return Err(refuse(
-            "the axes before the last two do not go together".to_owned(),
-        ));
+        return Err(refuse(format!(
+            "the axes before the last two, {outer_a} and {outer_b}, do not go together"
+        )));
     };
     let count = outer.rank();
     let mut shape = outer;

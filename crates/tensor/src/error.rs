@@ -17,7 +17,7 @@ pub struct TensorError {
 
 #[derive(Debug)]
 struct Inner {
-    kind: ErrorKind,
+    kind: Arc<ErrorKind>,
     place: &'static Location<'static>,
 }
 
@@ -29,7 +29,20 @@ impl TensorError {
 
     pub(crate) fn at(kind: ErrorKind, place: &'static Location<'static>) -> TensorError {
         TensorError {
-            inner: Arc::new(Inner { kind, place }),
+            inner: Arc::new(Inner {
+                kind: Arc::new(kind),
+                place,
+            }),
+        }
+    }
+
+    /// The same mistake at another place.
+    pub(crate) fn moved_to(&self, place: &'static Location<'static>) -> TensorError {
+        TensorError {
+            inner: Arc::new(Inner {
+                kind: Arc::clone(&self.inner.kind),
+                place,
+            }),
         }
     }
 
@@ -102,7 +115,7 @@ pub enum ErrorKind {
         hint: String,
     },
     /// Dtypes that an op does not take.
-    #[error("{error}{hint}")]
+    #[error("{}{hint}", without_cast(error))]
     DType {
         /// What is wrong.
         error: OpError,
@@ -126,6 +139,18 @@ pub enum ErrorKind {
         op: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// A formula of an einsum, and the place in it.
+    #[error("`einsum` of {shapes}: {reason}\n  {formula}\n  {marks}")]
+    Formula {
+        /// The operands' shapes.
+        shapes: String,
+        /// What is wrong.
+        reason: String,
+        /// The formula.
+        formula: String,
+        /// Marks below the place.
+        marks: String,
     },
     /// Sizes that nothing determines.
     #[error("nothing determines {what}; say it, or use it with something whose size is known")]
@@ -153,4 +178,19 @@ pub enum ErrorKind {
     /// The program could not be made into a graph.
     #[error("{0}")]
     Graph(#[from] loopwright_graph::GraphError),
+}
+
+/// What is wrong with dtypes, without advice in the language of graphs.
+fn without_cast(error: &OpError) -> String {
+    match error {
+        OpError::Mismatch { op, left, right } => {
+            format!("`{op}` needs operands of one dtype, not {left} and {right}")
+        }
+        OpError::Condition { op, got } => {
+            format!("the condition of `{op}` must be bool, not {got}")
+        }
+        OpError::Arity { .. } | OpError::Class { .. } | OpError::Bitcast { .. } => {
+            error.to_string()
+        }
+    }
 }

@@ -32,15 +32,20 @@ mod buffer;
 mod classes;
 mod contract;
 mod control;
+mod convolve;
 mod display;
+mod einsum;
 mod error;
+pub mod fft;
 mod gradient;
 mod jit;
 mod key;
+pub mod linalg;
 mod lower;
 mod node;
 mod ops;
 mod program;
+pub mod random;
 mod session;
 mod shape;
 mod size;
@@ -51,6 +56,11 @@ mod variable;
 pub use control::{
     MAX_UNROLLED, WhileLoop, choose, repeat_at_most, repeat_while, scan, scan_values, while_loop,
 };
+pub use convolve::{
+    ConvOptions, PerAxis, PoolOptions, adaptive_avg_pool, adaptive_max_pool, avg_pool, conv,
+    conv_transpose, global_avg_pool, global_max_pool, max_pool,
+};
+pub use einsum::{Einsum, Sizes, einsum, einsum_with};
 pub use error::{ErrorKind, TensorError};
 pub use jit::{Jit, Outcome, Report, jit};
 pub use loopwright_graph::Array;

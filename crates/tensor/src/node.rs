@@ -2,6 +2,7 @@
 
 use crate::buffer::Buffer;
 use crate::error::{ErrorKind, TensorError};
+use crate::ops::is_inside;
 use crate::shape::Shape;
 use crate::variable::VariableId;
 use loopwright_ops::{DType, Op, ReduceOp, Scalar};
@@ -203,6 +204,11 @@ impl Tensor {
 
     #[track_caller]
     pub(crate) fn of_error(error: TensorError) -> Tensor {
+        // What was found in a closure has a line of this crate.
+        let error = match is_inside(error.place()) {
+            true => error.moved_to(Location::caller()),
+            false => error,
+        };
         Tensor::make(Kind::Failed(error), &[], Shape::scalar(), DType::F32)
     }
 

@@ -5,7 +5,7 @@
 //! what the other side is, in either direction. What is left open when values are asked for is an error
 //! that says whose size it is.
 
-use loopwright_symbolic::{Expr, ExprKind, Symbol, isolate};
+use loopwright_symbolic::{Expr, ExprKind, Symbol, affine, isolate};
 use rustc_hash::FxHashMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -109,6 +109,9 @@ impl Table {
             self.set(symbol, value);
             return self.settle(false);
         }
+        if never_zero(&difference) {
+            return false;
+        }
         self.open.push((a, b));
         true
     }
@@ -135,6 +138,20 @@ impl Table {
             }
         }
         true
+    }
+}
+
+/// Whether a multiple of an unknown plus a number is 0 for no whole size.
+fn never_zero(expr: &Expr) -> bool {
+    let symbols: Vec<Symbol> = expr.symbols().into_iter().collect();
+    let [symbol] = symbols[..] else { return false };
+    let Some(form) = affine(expr, &symbols) else {
+        return false;
+    };
+    let step = form.coefficients.get(&symbol).and_then(Expr::as_const);
+    match (step, form.constant.as_const()) {
+        (Some(step), Some(rest)) => step != 0 && rest % step != 0,
+        _ => false,
     }
 }
 
@@ -224,6 +241,15 @@ mod tests {
         assert!(equate(&b, &number(10)));
         assert_eq!(resolve(&a), number(8));
         assert!(!equate(&a, &number(9)));
+    }
+
+    #[test]
+    fn a_part_is_a_whole_number() {
+        let a = unknown("a");
+        let four = a.mul(&number(4)).unwrap();
+        assert!(!equate(&four, &number(6)));
+        assert!(equate(&four, &number(8)));
+        assert_eq!(resolve(&a), number(2));
     }
 
     #[test]

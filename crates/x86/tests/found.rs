@@ -6,7 +6,7 @@ use loopwright_conformance::oracle::Oracle;
 use loopwright_x86::{Level, X86};
 
 /// What was wrong, and the numbers of the programs that show it.
-const FOUND: [(&str, &[u64]); 6] = [
+const FOUND: [(&str, &[u64]); 7] = [
     (
         "a sum was computed into a variable before the variable was there",
         &[18_031_688_452_632_884_522, 15_541_354_726_171_518_289],
@@ -36,6 +36,10 @@ const FOUND: [(&str, &[u64]); 6] = [
     (
         "blocks of a layout that do not divide the one around them did not begin anew in it",
         &[10_406_899_835_293_491_323],
+    ),
+    (
+        "an index that is the same for all lanes had been computed in lanes before",
+        &[2_024_543_589_417_750_478],
     ),
 ];
 

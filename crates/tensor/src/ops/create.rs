@@ -328,11 +328,13 @@ impl Tensor {
         self.check()?;
         match self.to_f64()?[..] {
             [item] => Ok(item),
-            _ => Err(refuse_shape(
-                "item",
-                self.shape(),
-                "it has not exactly one element",
-            )),
+            ref items => {
+                let reason = format!(
+                    "it has {}, and the only one is asked for; take one with `.at(..)`, or fold them",
+                    super::counted(items.len(), "element")
+                );
+                Err(refuse_shape("item", self.shape(), reason))
+            }
         }
     }
 

@@ -99,11 +99,11 @@ impl Tensor {
         match value.into_scalar(self.dtype()) {
             Some(value) => Tensor::constant(value),
             None => Tensor::failed(ErrorKind::Argument {
-                op: "number".to_owned(),
+                op: value.text(),
                 reason: format!(
-                    "{} is not a value of {}; cast the tensor first",
-                    value.text(),
-                    self.dtype()
+                    "a number beside a tensor takes its dtype, and {} does not hold this one; convert the tensor, for example with `.cast(DType::{:?})`",
+                    self.dtype(),
+                    T::own_dtype()
                 ),
             }),
         }
@@ -231,6 +231,7 @@ fn hint(error: &OpError) -> String {
                 variant(*left, *right)
             )
         }
+        OpError::Condition { .. } => "; compare it, for example with `.ne(..)`".to_owned(),
         OpError::Class { got, .. } if got.is_int() || *got == DType::Bool => {
             "; convert the operand, for example with `.cast(DType::F32)`".to_owned()
         }

@@ -20,6 +20,8 @@ pub use window::Window;
 use crate::error::{ErrorKind, TensorError};
 use crate::node::{Kind, Tensor};
 use crate::shape::Shape;
+use std::panic::Location;
+use std::sync::Arc;
 
 impl Kind {
     /// What it is called in messages.
@@ -70,7 +72,37 @@ pub(crate) fn refuse_shape(op: &str, shape: &Shape, reason: impl Into<String>) -
 }
 
 /// A tensor, or why it cannot be as a tensor.
+///
+/// Closures do not know their caller: what was made in one has a line of this crate, and gets the line of
+/// whoever called the op here.
 #[track_caller]
 pub(crate) fn settle(made: Result<Tensor, TensorError>) -> Tensor {
-    made.unwrap_or_else(Tensor::of_error)
+    let mut tensor = match made {
+        Ok(tensor) => tensor,
+        Err(error) => return Tensor::of_error(error),
+    };
+    if let Kind::Failed(error) = &tensor.node.kind {
+        return Tensor::of_error(error.clone());
+    }
+    if let Some(node) = Arc::get_mut(&mut tensor.node)
+        && is_inside(node.place)
+    {
+        node.place = Location::caller();
+    }
+    tensor
+}
+
+/// Whether a place is in the sources of this crate.
+pub(crate) fn is_inside(place: &Location<'_>) -> bool {
+    let sources = file!().trim_end_matches("ops/mod.rs");
+    place.file().starts_with(sources)
+}
+
+/// A number of things, for messages.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    match (count, what) {
+        (1, _) => format!("1 {what}"),
+        (_, "axis") => format!("{count} axes"),
+        _ => format!("{count} {what}s"),
+    }
 }

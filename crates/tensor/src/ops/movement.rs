@@ -2,7 +2,7 @@
 
 use super::axes::{self, AxisRef, IntoAxes};
 use super::elementwise::refuse_join;
-use super::{IntoScalar, failure, refuse_shape, select, settle};
+use super::{IntoScalar, counted, failure, refuse_shape, select, settle};
 use crate::error::{ErrorKind, TensorError};
 use crate::node::{Kind, Tensor, View};
 use crate::shape::{Axis, IntoShape, JoinError, Places, Shape, join};
@@ -36,10 +36,16 @@ impl Tensor {
         }
         if names.len() != self.rank() {
             let reason = format!(
-                "{} names are given, and there are {} axes",
-                names.len(),
-                self.rank()
+                "{} for {}",
+                counted(names.len(), "name"),
+                counted(self.rank(), "axis")
             );
+            return Tensor::of_error(refuse_shape("named", self.shape(), reason));
+        }
+        if let Some(name) =
+            (1..N).find_map(|at| names[..at].contains(&names[at]).then_some(names[at]))
+        {
+            let reason = format!("two axes would be called `{name}`");
             return Tensor::of_error(refuse_shape("named", self.shape(), reason));
         }
         let axes = self.shape().axes().iter().zip(names);
@@ -197,7 +203,9 @@ impl Tensor {
         match join(&shape, self.shape()) {
             Ok((joined, [_, places])) if joined == shape => self.spread(&shape, &places),
             Ok((joined, _)) => {
-                let reason = format!("repeated along what it lacks it would be {joined}");
+                let reason = format!(
+                    "the shape lacks axes of the tensor; with all of both it would be {joined}"
+                );
                 Tensor::of_error(TensorError::new(ErrorKind::Shapes {
                     op: "broadcast_to".to_owned(),
                     left: self.shape().to_string(),
@@ -253,11 +261,8 @@ impl Tensor {
             self.check()?;
             let at = axes::place("squeeze", self.shape(), &axis)?;
             if !size::equate(&self.shape().axes()[at].size, &Expr::constant(1)) {
-                return Err(refuse_shape(
-                    "squeeze",
-                    self.shape(),
-                    format!("axis {at} has not size 1"),
-                ));
+                let reason = format!("axis {at} has size {}, not 1", self.shape().axes()[at]);
+                return Err(refuse_shape("squeeze", self.shape(), reason));
             }
             let mut shape = self.shape().clone();
             shape.0.remove(at);
@@ -281,12 +286,12 @@ impl Tensor {
             return failed;
         }
         let shape = shape.into_shape();
-        settle(self.reshaped(shape))
+        settle(self.reshaped("reshape", shape))
     }
 
     #[track_caller]
-    fn reshaped(&self, shape: Shape) -> Result<Tensor, TensorError> {
-        let overflow = |error: ExprError| refuse_shape("reshape", self.shape(), error.to_string());
+    fn reshaped(&self, op: &str, shape: Shape) -> Result<Tensor, TensorError> {
+        let overflow = |error: ExprError| refuse_shape(op, self.shape(), error.to_string());
         let product = |shape: &Shape| {
             let sizes = shape.axes().iter().map(|axis| size::resolve(&axis.size));
             sizes
@@ -298,19 +303,18 @@ impl Tensor {
             product(&shape).map_err(overflow)?,
         );
         if !size::equate(&old, &new) {
-            let count = |size: &Expr| match size.as_const() {
-                Some(count) => count.to_string(),
-                None => "as yet unknown".to_owned(),
+            let reason = match (old.as_const(), new.as_const()) {
+                (Some(old), Some(new)) => {
+                    format!("there are {old} elements, and the new shape has {new}")
+                }
+                (Some(old), None) => format!("no size in place of `?` makes {old} elements of it"),
+                _ => "they never have as many elements".to_owned(),
             };
             return Err(TensorError::new(ErrorKind::Shapes {
-                op: "reshape".to_owned(),
+                op: op.to_owned(),
                 left: self.shape().to_string(),
                 right: shape.to_string(),
-                reason: format!(
-                    "the number of elements is {} on one side and {} on the other",
-                    count(&old),
-                    count(&new)
-                ),
+                reason,
             }));
         }
         let groups = groups(self.shape(), &shape);
@@ -356,7 +360,7 @@ impl Tensor {
                 .cloned()
                 .chain([merged])
                 .chain(axes[last + 1..].iter().cloned());
-            self.reshaped(Shape::new(shape))
+            self.reshaped("merge_axes", Shape::new(shape))
         };
         settle(merge())
     }
@@ -374,7 +378,7 @@ impl Tensor {
                 .chain(into.axes())
                 .chain(&axes[at + 1..])
                 .cloned();
-            self.reshaped(Shape::new(shape))
+            self.reshaped("split_axis", Shape::new(shape))
         };
         settle(split())
     }
@@ -411,7 +415,7 @@ impl Tensor {
                     "elements {start} to {} of axis {axis} are asked for, which has {size}",
                     last.unwrap_or(i64::MAX)
                 );
-                return Err(refuse_shape("slice", self.shape(), reason));
+                return Err(refuse_shape("narrow", self.shape(), reason));
             }
         }
         shape.0[axis].size = Expr::constant(count);
@@ -732,6 +736,28 @@ pub fn concat(tensors: &[&Tensor], axis: impl Into<AxisRef>) -> Tensor {
 #[track_caller]
 pub fn stack(tensors: &[&Tensor], at: impl Into<AxisRef>) -> Tensor {
     let at = at.into();
+    if let Some(failed) = failure(tensors) {
+        return failed;
+    }
+    let same = |(a, b): (&Axis, &Axis)| a.name == b.name && size::equate(&a.size, &b.size);
+    let pairs = tensors.iter().zip(tensors.iter().skip(1));
+    for (first, other) in pairs {
+        if first.rank() != other.rank()
+            || !first
+                .shape()
+                .axes()
+                .iter()
+                .zip(other.shape().axes())
+                .all(same)
+        {
+            return Tensor::of_error(TensorError::new(ErrorKind::Shapes {
+                op: "stack".to_owned(),
+                left: first.shape().to_string(),
+                right: other.shape().to_string(),
+                reason: "they must have the same shape".to_owned(),
+            }));
+        }
+    }
     let parts: Vec<Tensor> = tensors
         .iter()
         .map(|tensor| tensor.unsqueeze(at.clone()))

@@ -1,6 +1,6 @@
 //! Parts of tensors: `x.at((1..3, .., -1))`.
 
-use super::{failure, refuse_shape, settle};
+use super::{counted, failure, refuse_shape, settle};
 use crate::error::TensorError;
 use crate::node::Tensor;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo};
@@ -159,7 +159,10 @@ impl Tensor {
         let speaks = |part: &&Slice| !matches!(part, Slice::New | Slice::Rest);
         let spoken = parts.iter().filter(speaks).count();
         if spoken > self.rank() {
-            let reason = format!("{spoken} axes are spoken of, and there are {}", self.rank());
+            let reason = format!(
+                "{spoken} axes are spoken of, and it has {}",
+                counted(self.rank(), "axis")
+            );
             return Err(refuse_shape("at", self.shape(), reason));
         }
         let rests = parts
@@ -179,8 +182,11 @@ impl Tensor {
             None => parts.extend(rest),
         }
         let mut tensor = self.clone();
-        let mut axis = 0;
+        // The axis of what is there by now, and of the tensor as the caller sees it.
+        let (mut axis, mut own) = (0, 0);
         for part in parts {
+            let spoken = own;
+            own += usize::from(!matches!(part, Slice::New));
             match part {
                 Slice::All => axis += 1,
                 Slice::New => {
@@ -192,19 +198,16 @@ impl Tensor {
                     let place = if at < 0 { at + size } else { at };
                     if !(0..size).contains(&place) {
                         let reason =
-                            format!("element {at} of axis {axis} is asked for, which has {size}");
-                        return Err(refuse_shape("at", tensor.shape(), reason));
+                            format!("element {at} of axis {spoken} is asked for, which has {size}");
+                        return Err(refuse_shape("at", self.shape(), reason));
                     }
                     tensor = tensor.strided(axis, place, 1, 1)?.squeeze(axis);
                 }
                 Slice::Range { start, end, step } => {
                     let size = tensor.known_size(axis)?;
                     if step == 0 {
-                        return Err(refuse_shape(
-                            "at",
-                            tensor.shape(),
-                            "a step of 0 leads nowhere",
-                        ));
+                        let reason = "a step of 0 leads nowhere";
+                        return Err(refuse_shape("at", self.shape(), reason));
                     }
                     let (start, count) = resolve(start, end, step, size);
                     if (start, step, count) != (0, 1, size) {

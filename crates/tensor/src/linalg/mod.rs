@@ -1,0 +1,124 @@
+//! Linear algebra on the last two axes; axes before them are a batch.
+//!
+//! | function | method | largest size |
+//! |---|---|---|
+//! | [`solve`], [`inverse`], [`det`], [`slogdet`] | elimination by Gauss and Jordan with partial pivoting | [`MAX_SIZE`] |
+//! | [`cholesky`] | column by column | [`MAX_SIZE`] |
+//! | [`solve_triangular`] | substitution | [`MAX_SIZE`] |
+//! | [`qr`], [`lstsq`] | modified Gram-Schmidt, done twice | [`MAX_SIZE`] columns |
+//! | [`eigh`], [`svd`] | Jacobi's rotations (one-sided for `svd`), all pairs of a round at once, [`SWEEPS`] sweeps | [`MAX_JACOBI`] columns |
+//!
+//! Each is a formula of tensor ops with one step for each column, so that it runs on every device and in
+//! compiled functions; the steps are written out, hence the largest sizes, which have to be known. All
+//! have gradients by their own formulas, not through the steps; those of factorisations need full rank,
+//! and those of [`eigh`] and [`svd`] need values that differ.
+//!
+//! Names of axes are dropped. A singular matrix gives infinities or NaN, not an error: values are not
+//! looked at.
+//!
+//! ```
+//! # use loopwright_x86 as _;
+//! use loopwright_tensor::{Tensor, linalg};
+//!
+//! let a = Tensor::from([[4.0f64, 1.0], [1.0, 3.0]]);
+//! let x = linalg::solve(&a, &Tensor::from([1.0f64, 2.0]));
+//! let residual = a.matmul(&x) - Tensor::from([1.0f64, 2.0]);
+//! assert!(residual.abs().max(..).item()? < 1e-15);
+//! assert!((linalg::det(&a).item()? - 11.0).abs() < 1e-14);
+//! # Ok::<(), loopwright_tensor::TensorError>(())
+//! ```
+
+mod eliminate;
+mod factor;
+mod jacobi;
+mod norm;
+
+pub use eliminate::{det, inverse, slogdet, solve, solve_triangular};
+pub use factor::{cholesky, lstsq, qr};
+pub use jacobi::{MAX_JACOBI, SWEEPS, eigh, svd};
+pub use norm::{MatrixNorm, kron, matrix_norm, outer, trace, vector_norm};
+
+use crate::error::{ErrorKind, TensorError};
+use crate::node::Tensor;
+use crate::ops::refuse_shape;
+use crate::shape::Axis;
+
+/// The largest matrices, and with more columns than rows the most columns, that are taken apart by steps.
+pub const MAX_SIZE: usize = 64;
+
+/// The sizes of a matrix of floats.
+#[track_caller]
+fn matrix(op: &str, a: &Tensor) -> Result<(usize, usize), TensorError> {
+    if !a.dtype().is_float() {
+        return Err(TensorError::new(ErrorKind::Expected {
+            op: op.to_owned(),
+            expected: "a matrix of floats".to_owned(),
+            got: a.dtype(),
+        }));
+    }
+    let [.., rows, columns] = a.shape().axes() else {
+        return Err(refuse_shape(op, a.shape(), "a matrix has two axes"));
+    };
+    match (rows.known(), columns.known()) {
+        (Some(rows), Some(columns)) => Ok((rows, columns)),
+        _ => Err(refuse_shape(
+            op,
+            a.shape(),
+            "the sizes of the last two axes have to be known here, for it is taken apart by steps",
+        )),
+    }
+}
+
+/// The size of a square matrix of floats.
+#[track_caller]
+fn square(op: &str, a: &Tensor) -> Result<usize, TensorError> {
+    let (rows, columns) = matrix(op, a)?;
+    if rows != columns {
+        let reason = format!("it has {rows} rows and {columns} columns, which must be as many");
+        return Err(refuse_shape(op, a.shape(), reason));
+    }
+    at_most(op, a, columns, MAX_SIZE)?;
+    Ok(rows)
+}
+
+#[track_caller]
+fn at_most(op: &str, a: &Tensor, size: usize, limit: usize) -> Result<(), TensorError> {
+    if size > limit {
+        let reason = format!("{size} steps would be written out, and {limit} are the most");
+        return Err(refuse_shape(op, a.shape(), reason));
+    }
+    if size == 0 {
+        return Err(refuse_shape(op, a.shape(), "a matrix has rows and columns"));
+    }
+    Ok(())
+}
+
+/// The index of rows, as a column (`i64`).
+#[track_caller]
+fn row_index(rows: usize) -> Tensor {
+    Tensor::index(Axis::of(rows)).unsqueeze(1)
+}
+
+/// The index of columns, as a row (`i64`).
+#[track_caller]
+fn column_index(columns: usize) -> Tensor {
+    Tensor::index(Axis::of(columns))
+}
+
+#[track_caller]
+fn row(a: &Tensor, at: usize) -> Tensor {
+    a.narrow(-2, at, 1)
+}
+
+#[track_caller]
+fn column(a: &Tensor, at: usize) -> Tensor {
+    a.narrow(-1, at, 1)
+}
+
+/// A tensor with another one's axes before its last two.
+#[track_caller]
+fn with_batch_of(a: &Tensor, like: &Tensor) -> Tensor {
+    let lead = &like.shape().axes()[..like.rank() - 2];
+    let own = &a.shape().axes()[a.rank() - 2..];
+    a.broadcast_to(crate::shape::Shape::new(lead.iter().chain(own).cloned()))
+}
