@@ -82,6 +82,7 @@
 //! | [`backend`] | what a backend is; compiling and running programs |
 //! | [`interp`], [`x86`], [`cc`], [`gccjit`], [`manycore`], [`null`] | the backends of every build |
 //! | [`runtime`] | devices, streams, contexts, routines; memory plans and traces |
+//! | [`tensor`], [`nn`], [`train`] | lazy tensors, gradients, compiled functions; layers and optimisers; training runs |
 //!
 //! and beside it [`ops`] (dtypes, scalars, the op table), [`symbolic`] (sizes and indices), [`text`]
 //! (sources and errors that point into them), [`npy`] and [`image`] (arrays in files), [`checkpoint`] (named arrays
@@ -100,6 +101,7 @@ pub use loopwright_kernel as kernel;
 pub use loopwright_looptree as looptree;
 pub use loopwright_lower as lower;
 pub use loopwright_manycore as manycore;
+pub use loopwright_nn as nn;
 pub use loopwright_npy as npy;
 pub use loopwright_null as null;
 pub use loopwright_ops as ops;
@@ -107,6 +109,7 @@ pub use loopwright_runtime as runtime;
 pub use loopwright_symbolic as symbolic;
 pub use loopwright_tensor as tensor;
 pub use loopwright_text as text;
+pub use loopwright_train as train;
 pub use loopwright_x86 as x86;
 
 /// The pages of the book that are written in Rust: their examples are compiled and run as tests.

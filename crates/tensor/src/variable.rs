@@ -2,7 +2,7 @@
 
 use crate::buffer::Buffer;
 use crate::error::{ErrorKind, TensorError};
-use crate::node::Tensor;
+use crate::node::{Node, Tensor};
 use crate::ops::realize;
 use crate::session::Session;
 use crate::shape::Shape;
@@ -12,7 +12,7 @@ use loopwright_ops::DType;
 use loopwright_runtime::RuntimeError;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 /// A variable's identity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -41,7 +41,15 @@ struct Shared {
 enum Value {
     /// The first value as a formula.
     Formula(Tensor),
-    Memory(Buffer),
+    /// Where it lies, and the tensor that last stood for it: as long as somebody has that one, it is the
+    /// one that everybody gets, so that gradients know it again.
+    Memory(Buffer, Weak<Node>),
+}
+
+impl Value {
+    fn in_memory(buffer: Buffer) -> Value {
+        Value::Memory(buffer, Weak::new())
+    }
 }
 
 impl Variable {
@@ -89,9 +97,16 @@ impl Variable {
             return traced;
         }
         let _held = hold(std::slice::from_ref(self));
-        match &*self.value() {
+        match &mut *self.value() {
             Value::Formula(tensor) => tensor.clone(),
-            Value::Memory(buffer) => Tensor::of_buffer(buffer.clone(), self.shape().clone()),
+            Value::Memory(buffer, last) => match last.upgrade() {
+                Some(node) => Tensor { node },
+                None => {
+                    let tensor = Tensor::of_buffer(buffer.clone(), self.shape().clone());
+                    *last = Arc::downgrade(&tensor.node);
+                    tensor
+                }
+            },
         }
     }
 
@@ -135,7 +150,7 @@ impl Variable {
         let mut value = self.value();
         let own = match &*value {
             // The variable's own handle is one.
-            Value::Memory(buffer) => {
+            Value::Memory(buffer, _) => {
                 buffer.on(session).is_some() && !(overwritten && buffer.is_shared())
             }
             Value::Formula(_) => false,
@@ -144,15 +159,15 @@ impl Variable {
             let place = Location::caller();
             let tensor = match &*value {
                 Value::Formula(tensor) => tensor.clone(),
-                Value::Memory(buffer) => Tensor::of_buffer(buffer.clone(), self.shape().clone()),
+                Value::Memory(buffer, _) => Tensor::of_buffer(buffer.clone(), self.shape().clone()),
             };
             // A result of a program has memory of its own.
             let copy = Tensor::map(loopwright_ops::Op::Copy, &[&tensor]);
             session.realize(std::slice::from_ref(&copy), place)?;
-            *value = Value::Memory(copy.node.value.get().expect("it has been computed").clone());
+            *value = Value::in_memory(copy.node.value.get().expect("it has been computed").clone());
         }
         match &*value {
-            Value::Memory(buffer) => Ok(buffer.clone()),
+            Value::Memory(buffer, _) => Ok(buffer.clone()),
             Value::Formula(_) => unreachable!("it was just computed"),
         }
     }
@@ -217,11 +232,11 @@ pub fn assign(values: &[(&Variable, Tensor)]) -> Result<(), TensorError> {
         let mut value = variable.value();
         // Functions that are linked to its memory go on with that, if nobody else needs what is there.
         let filled = match &*value {
-            Value::Memory(old) => old.fill(&session, new).map_err(lift)?,
+            Value::Memory(old, _) => old.fill(&session, new).map_err(lift)?,
             Value::Formula(_) => false,
         };
         if !filled {
-            *value = Value::Memory(new.clone());
+            *value = Value::in_memory(new.clone());
         }
     }
     Ok(())

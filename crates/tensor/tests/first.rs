@@ -231,3 +231,18 @@ fn a_function_is_traced_once_for_a_shape() {
         Ok(())
     });
 }
+
+/// Outside of compiled functions, too, a variable is known again as long as it is not set.
+#[test]
+fn gradients_of_variables_that_were_set() {
+    everywhere(|| {
+        let w = Variable::new(&Tensor::from([1.0f32, 2.0]));
+        for _ in 0..3 {
+            let loss = (w.get() * w.get()).sum(..);
+            let [g] = loss.gradients([&w.get()]);
+            w.set(&(w.get() - g * 0.25))?;
+        }
+        assert_eq!(w.get().to_vec::<f32>()?, [0.125, 0.25]);
+        Ok(())
+    });
+}
