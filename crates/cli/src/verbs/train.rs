@@ -40,18 +40,8 @@ pub(crate) fn train(
         resume: options.resume,
         stop: stop_flag(),
     };
-    if !options.json {
-        let style = terminal.style;
-        terminal.line(style.strong("digits"))?;
-        terminal.line(format!(
-            "  {:9}  {} ({})",
-            "device",
-            chosen.name(),
-            chosen.why()
-        ))?;
-        terminal.flush()?;
-    }
-    let mut display = Display::new(terminal, !options.json);
+    let device = format!("{} ({})", chosen.name(), chosen.why());
+    let mut display = Display::new(terminal, &device, !options.json);
     let report = digits(&session, &run, &mut |event| display.show(event));
     display.bar.finish_and_clear();
     if let Some(failure) = display.failure {
@@ -103,6 +93,8 @@ fn explain(error: &TrainError) -> Failure {
 /// What is shown while it learns: a bar where somebody looks on, and a line for each part of the run.
 struct Display<'a> {
     terminal: &'a mut Terminal,
+    /// Which device it is, and why.
+    device: &'a str,
     bar: ProgressBar,
     lines: bool,
     losses: Vec<f64>,
@@ -112,7 +104,7 @@ struct Display<'a> {
 }
 
 impl<'a> Display<'a> {
-    fn new(terminal: &'a mut Terminal, lines: bool) -> Display<'a> {
+    fn new(terminal: &'a mut Terminal, device: &'a str, lines: bool) -> Display<'a> {
         let bar = match lines {
             true => ProgressBar::new(0),
             false => ProgressBar::hidden(),
@@ -122,6 +114,7 @@ impl<'a> Display<'a> {
         }
         Display {
             terminal,
+            device,
             bar,
             lines,
             losses: Vec::new(),
@@ -160,6 +153,11 @@ impl<'a> Display<'a> {
                 self.steps = *steps;
                 self.bar.set_length(*steps as u64);
                 self.bar.set_position(*done as u64);
+                if self.lines {
+                    let name = self.terminal.style.strong("digits");
+                    self.terminal.line(name)?;
+                }
+                self.line("device", self.device)?;
                 self.line(
                     "examples",
                     &format!("{train} to learn from, {test} to test with"),
