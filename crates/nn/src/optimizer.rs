@@ -117,12 +117,36 @@ struct Moments {
     count: Variable,
 }
 
+/// A step that has begun.
+struct Begun {
+    /// Which one it is, from 1 (`i64`).
+    number: Tensor,
+    rate: Tensor,
+    /// Cut, if they are to be.
+    gradients: Gradients,
+    /// What variables will be, so far.
+    changes: Vec<(Variable, Tensor)>,
+}
+
 impl Moments {
     fn new(names: &'static [&'static str]) -> Moments {
         Moments {
             names,
             kept: Mutex::default(),
             count: Variable::new(&Tensor::constant(Scalar::i64(0))),
+        }
+    }
+
+    /// What every step begins with.
+    #[track_caller]
+    fn begin(&self, rate: &Schedule, clip: Option<Clip>, gradients: &[Tensor]) -> Begun {
+        let step = self.count.get();
+        let number = &step + 1;
+        Begun {
+            rate: rate.rate(&step),
+            gradients: clip.map_or_else(|| gradients.to_vec(), |clip| clip.apply(gradients)),
+            changes: vec![(self.count.clone(), number.clone())],
+            number,
         }
     }
 
@@ -205,12 +229,12 @@ impl Sgd {
 impl Optimizer for Sgd {
     #[track_caller]
     fn apply(&self, parameters: &[Parameter], gradients: &[Tensor]) -> Result<(), TensorError> {
-        let step = self.moments.count.get();
-        let rate = self.rate.rate(&step);
-        let gradients = self
-            .clip
-            .map_or_else(|| gradients.to_vec(), |clip| clip.apply(gradients));
-        let mut changes: Vec<(Variable, Tensor)> = vec![(self.moments.count.clone(), &step + 1)];
+        let Begun {
+            rate,
+            gradients,
+            mut changes,
+            ..
+        } = self.moments.begin(&self.rate, self.clip, gradients);
         for (parameter, gradient) in parameters.iter().zip(gradients) {
             let value = parameter.get();
             let mut gradient = if self.decay == 0.0 {
@@ -310,17 +334,17 @@ impl Adam {
 impl Optimizer for Adam {
     #[track_caller]
     fn apply(&self, parameters: &[Parameter], gradients: &[Tensor]) -> Result<(), TensorError> {
-        let step = self.moments.count.get();
-        let rate = self.rate.rate(&step);
-        let gradients = self
-            .clip
-            .map_or_else(|| gradients.to_vec(), |clip| clip.apply(gradients));
-        let number = (&step + 1).cast(DType::F32);
+        let Begun {
+            number,
+            rate,
+            gradients,
+            mut changes,
+        } = self.moments.begin(&self.rate, self.clip, gradients);
+        let number = number.cast(DType::F32);
         // 1 - beta^n, without loss near 0.
         let bias = |beta: f64| -(&number * beta.ln()).expm1();
         let (first_bias, second_bias) = (bias(self.betas.0), bias(self.betas.1));
         let (size, root) = (&rate / first_bias, second_bias.sqrt());
-        let mut changes: Vec<(Variable, Tensor)> = vec![(self.moments.count.clone(), &step + 1)];
         for (parameter, gradient) in parameters.iter().zip(gradients) {
             let value = parameter.get();
             let dtype = value.dtype();
@@ -390,12 +414,12 @@ impl Lion {
 impl Optimizer for Lion {
     #[track_caller]
     fn apply(&self, parameters: &[Parameter], gradients: &[Tensor]) -> Result<(), TensorError> {
-        let step = self.moments.count.get();
-        let rate = self.rate.rate(&step);
-        let gradients = self
-            .clip
-            .map_or_else(|| gradients.to_vec(), |clip| clip.apply(gradients));
-        let mut changes: Vec<(Variable, Tensor)> = vec![(self.moments.count.clone(), &step + 1)];
+        let Begun {
+            rate,
+            gradients,
+            mut changes,
+            ..
+        } = self.moments.begin(&self.rate, self.clip, gradients);
         for (parameter, gradient) in parameters.iter().zip(gradients) {
             let value = parameter.get();
             let rate = rate.cast(value.dtype());

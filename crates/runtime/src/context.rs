@@ -493,7 +493,7 @@ impl Context {
             bytes: whole.info.bytes,
         };
         let origin = Arc::clone(&whole.origin);
-        Ok(self.with_node(Node::alias(info, whole, origin)))
+        Ok(self.with_node(Node::part(info, whole, 0, origin)))
     }
 
     /// A context in which `name` is an array of the host, used where it lies. It has been written.

@@ -90,11 +90,6 @@ impl Node {
         }
     }
 
-    /// An array that is all of another one, under another name.
-    pub(crate) fn alias(info: ArrayInfo, whole: &Arc<Node>, origin: Arc<str>) -> Node {
-        Node::part(info, whole, 0, origin)
-    }
-
     pub(crate) fn entry(&self) -> Entry {
         match &self.memory {
             Memory::Own { entry, .. } => *entry,

@@ -1,20 +1,18 @@
 //! Classes of axes that run along with each other.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 
 /// Disjoint sets of axes, none of which has two axes of one owner.
 pub(crate) struct Classes {
     parent: Vec<usize>,
     /// By root: the owners of the axes in its class.
-    owners: Vec<FxHashMap<u32, ()>>,
+    owners: Vec<FxHashSet<u32>>,
 }
 
 impl Classes {
     /// Each axis alone; `owner` says whose it is.
     pub(crate) fn new(owner: Vec<u32>) -> Classes {
-        let owners = owner
-            .into_iter()
-            .map(|owner| FxHashMap::from_iter([(owner, ())]));
+        let owners = owner.into_iter().map(|owner| FxHashSet::from_iter([owner]));
         let owners: Vec<_> = owners.collect();
         Classes {
             parent: (0..owners.len()).collect(),
@@ -46,8 +44,8 @@ impl Classes {
             false => (b, a),
         };
         if self.owners[small]
-            .keys()
-            .any(|owner| self.owners[large].contains_key(owner))
+            .iter()
+            .any(|owner| self.owners[large].contains(owner))
         {
             return false;
         }

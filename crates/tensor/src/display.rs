@@ -13,11 +13,7 @@ impl fmt::Display for Tensor {
                 let name =
                     |axis: &crate::shape::Axis| axis.name.as_deref().unwrap_or("").to_owned();
                 let names: Vec<String> = self.shape().axes().iter().map(name).collect();
-                let boxed = Boxed::new(&array);
-                match names.iter().any(|name| !name.is_empty()) {
-                    true => write!(f, "{}", boxed.names(&names)),
-                    false => write!(f, "{boxed}"),
-                }
+                write!(f, "{}", Boxed::new(&array).names(&names))
             }
             Err(error) => write!(f, "{self:?}: {error}"),
         }

@@ -3,6 +3,7 @@
 use crate::buffer::Buffer;
 use crate::error::{ErrorKind, TensorError};
 use crate::ops::is_inside;
+use crate::ops::refuse_shape;
 use crate::shape::Shape;
 use crate::variable::VariableId;
 use loopwright_ops::{DType, Op, ReduceOp, Scalar};
@@ -221,11 +222,7 @@ impl Tensor {
     /// The mistake that an op does not take a tensor of this shape, at the caller's line.
     #[track_caller]
     pub fn refusal(&self, op: &str, reason: &str) -> TensorError {
-        TensorError::new(ErrorKind::Shape {
-            op: op.to_owned(),
-            shape: self.node.shape.to_string(),
-            reason: reason.to_owned(),
-        })
+        refuse_shape(op, &self.node.shape, reason)
     }
 
     /// The mistake that this tensor is made of, if there is one.
