@@ -62,6 +62,38 @@ fn what_follows_a_tile_takes_it_from_registers() {
 }
 
 #[test]
+fn weights_take_their_gradients_from_registers() {
+    let program = |second: &str| {
+        steps(&format!(
+            "input x: f32[b=64, i=96]\ninput d: f32[b, j=64]\n\
+             state w: f32[i, j]\nstate v: f32[i, j]\n\
+             dw = sum[b](x * d)\ndv = sum[b]({second})\n\
+             update w = w - dw\nupdate v = v - dv\n"
+        ))
+    };
+    let tile = "i/6, b, i unroll, j/16 unroll, j vectorize";
+    let from_registers = "i/6, i unroll, j/16 unroll, j vectorize";
+    let found = program("x * d");
+    let [dw, w, dv, v] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!([dw, dv], [&format!("dw: {tile}"), &format!("dv: {tile}")]);
+    assert!(w.ends_with(from_registers), "{w}");
+    assert!(v.ends_with(from_registers), "{v}");
+    // A gradient that reads the weights as they were before comes before they change.
+    let found = program("x * d * w");
+    let names: Vec<&str> = found
+        .iter()
+        .filter_map(|step| Some(step.split_once(':')?.0))
+        .collect();
+    let [first, second, w, v] = names[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!([first, second], ["dv", "dw"], "{found:?}");
+    assert!(w.starts_with('%') && v.starts_with('%'), "{found:?}");
+}
+
+#[test]
 fn a_deep_product_is_folded_in_blocks_of_a_panel() {
     let program = "input A: f32[i=384, k=8192]\ninput B: f32[k, j=256]\noutput C = sum[k](A * B)\n";
     assert_eq!(
@@ -260,5 +292,21 @@ fn attention_holds_some_rows_of_its_scores() {
     assert!(panel.starts_with("panel1: "), "{found:#?}");
     for line in rest {
         assert!(line.contains(": head, q/24, "), "{found:#?}");
+    }
+}
+
+#[test]
+fn what_is_compared_is_kept_and_the_mask_lies_in_lanes() {
+    let program = "input x: f32[i=64, j=128]\ninput y: f32[i, j]\n\
+                   near = x * x + y * y <= 4.0\n\
+                   output a = select(near, x + y, x)\noutput b = select(near, x - y, y)\n";
+    let found = steps(program);
+    let [length, a, b] = &found[..] else {
+        panic!("{found:?}");
+    };
+    // A name of its own has what the program does not call anything.
+    assert!(length.starts_with('%'), "{found:?}");
+    for step in [length, a, b] {
+        assert!(step.ends_with("i, j/16, j vectorize"), "{found:?}");
     }
 }

@@ -7,6 +7,7 @@ use crate::access::accesses;
 use crate::error::ScheduleError;
 use crate::schedule::{can_inline, is_given, loop_dims};
 use loopwright_graph::{Graph, NodeId, NodeOp};
+use loopwright_ops::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Work, in flops, from which on a node is not computed twice.
@@ -92,7 +93,39 @@ impl Work<'_> {
         };
         readers_next(graph, &mut steps);
         steps.order.extend(stores);
+        self.folds_before_stores(&mut steps)?;
         Ok(steps)
+    }
+}
+
+impl Work<'_> {
+    /// Puts a reduction that only the new value of a state reads right before that: it can then be taken from registers,
+    /// and nothing is stored in between. So do gradients and the weights that follow them.
+    fn folds_before_stores(&self, steps: &mut Steps) -> Result<(), ScheduleError> {
+        let graph = self.graph();
+        let updates = graph.updates();
+        for (at, update) in updates.iter().enumerate() {
+            let reads = self.reads(update.value, steps)?;
+            let mut folds = reads.iter().map(|read| read.node).filter(|node| {
+                matches!(graph.node(*node).op, NodeOp::Reduce { .. })
+                    && reading_steps(*node, steps) == [update.value]
+            });
+            let Some(fold) = folds.next_back() else {
+                continue;
+            };
+            // Old values that it reads must still be there.
+            let overwritten = &updates[..at];
+            let reads = self.reads(fold, steps)?;
+            let in_time = reads.iter().all(|read| {
+                let mut states = overwritten.iter().map(|update| update.state);
+                states.all(|state| state != read.node)
+            });
+            let place = |node| steps.order.iter().position(|step| *step == node);
+            if in_time && let (Some(from), Some(to)) = (place(fold), place(update.value)) {
+                steps.order[from..to].rotate_left(1);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -203,7 +236,15 @@ fn roles(
             readers.any(|reader| repetitions(graph, *node, *reader) >= CONTRACTION_REPEATS)
         };
         if cost[at] >= RECOMPUTE_LIMIT && (reads > 1 || repeats()) {
-            roles[at] = Role::Repeated;
+            match compared(graph, *node, &roles) {
+                Some(compared) => {
+                    cost[at] = 1;
+                    for operand in compared {
+                        roles[operand.0 as usize] = Role::Repeated;
+                    }
+                }
+                None => roles[at] = Role::Repeated,
+            }
         } else if cost[at] > 0
             && !parts.dims.is_empty()
             && !(cost[at] < RECOMPUTE_LIMIT && compares_indices(graph, *node))
@@ -215,6 +256,31 @@ fn roles(
         }
     }
     roles
+}
+
+/// What a comparison compares, where it is to be kept in place of the comparison: a mask is cheap to make of it and lies in
+/// lanes, but not in memory. `None` for everything else.
+fn compared(graph: &Graph, node: NodeId, roles: &[Role]) -> Option<Vec<NodeId>> {
+    let parts = graph.node(node);
+    let inputs = &parts.inputs;
+    let is_comparison = parts.dtype == DType::Bool
+        && matches!(parts.op, NodeOp::Map(_))
+        && inputs
+            .iter()
+            .all(|input| graph.node(*input).dtype != DType::Bool);
+    if !is_comparison {
+        return None;
+    }
+    let inline = inputs.iter().copied().filter(|input| {
+        let is_number = matches!(graph.node(*input).op, NodeOp::Constant(_));
+        roles[input.0 as usize] == Role::Inline && !is_given(graph, *input) && !is_number
+    });
+    let inline: Vec<NodeId> = inline.collect();
+    let mut operands = inline.iter().map(|input| graph.node(*input));
+    let can_be_kept = operands.all(|operand| {
+        matches!(operand.op, NodeOp::Map(_) | NodeOp::Cast) && operand.dims == parts.dims
+    });
+    (can_be_kept && !inline.is_empty()).then_some(inline)
 }
 
 /// Whether a node compares nothing but indices and numbers: cheaper to compute than to read, as it is in lanes.
