@@ -56,7 +56,7 @@ impl Palette {
 const NOTHING: [u8; 3] = [128, 128, 128];
 
 /// The colours of points by class; they stand out on all palettes.
-const POINTS: [[u8; 3]; 8] = [
+const POINTS: [[u8; 3]; 10] = [
     [9, 105, 218],
     [213, 94, 0],
     [0, 158, 115],
@@ -65,6 +65,8 @@ const POINTS: [[u8; 3]; 8] = [
     [140, 107, 177],
     [127, 127, 127],
     [160, 82, 45],
+    [86, 180, 233],
+    [60, 60, 60],
 ];
 
 /// Why there is no picture.
@@ -120,7 +122,7 @@ pub struct HeatMap<'a> {
     palette: Palette,
     range: Option<(f64, f64)>,
     scale: usize,
-    flipped: bool,
+    pub(crate) flipped: bool,
     points: Option<Points<'a>>,
 }
 
@@ -191,26 +193,8 @@ impl<'a> HeatMap<'a> {
     /// # Errors
     /// [`HeatError::Shape`], [`HeatError::Points`] and [`HeatError::Array`].
     pub fn picture(&self) -> Result<Array, HeatError> {
-        let &[rows @ (1..), columns @ (1..)] = self.values.shape() else {
-            return Err(HeatError::Shape {
-                dtype: self.values.dtype(),
-                shape: self.values.shape().to_vec(),
-            });
-        };
-        let values = self.values.to_f64();
-        let (least, most) = self.range.unwrap_or_else(|| {
-            let finite = || values.iter().copied().filter(|value| value.is_finite());
-            (
-                finite().fold(f64::INFINITY, f64::min),
-                finite().fold(f64::NEG_INFINITY, f64::max),
-            )
-        });
-        let colour = |value: f64| match (value.is_nan(), most > least) {
-            (true, _) => NOTHING,
-            (false, true) => self.palette.at((value - least) / (most - least)),
-            // All values are the same.
-            (false, false) => self.palette.at(0.5),
-        };
+        let (rows, columns) = self.sizes()?;
+        let colours = self.colours();
         let (height, width) = (
             rows.saturating_mul(self.scale),
             columns.saturating_mul(self.scale),
@@ -221,12 +205,11 @@ impl<'a> HeatMap<'a> {
             let row = y / self.scale;
             let row = if self.flipped { row } else { rows - 1 - row };
             for (x, pixel) in line.chunks_exact_mut(3).enumerate() {
-                pixel.copy_from_slice(&colour(values[row * columns + x / self.scale]));
+                let value = colours.values[row * columns + x / self.scale];
+                pixel.copy_from_slice(&colours.of(value));
             }
         }
-        if let Some(points) = &self.points {
-            self.draw(points, bytes, width, height)?;
-        }
+        self.draw(bytes, width, height)?;
         Ok(picture)
     }
 
@@ -238,13 +221,40 @@ impl<'a> HeatMap<'a> {
         Ok(loopwright_image::write(path, &self.picture()?)?)
     }
 
-    fn draw(
-        &self,
-        points: &Points<'_>,
-        bytes: &mut [u8],
-        width: usize,
-        height: usize,
-    ) -> Result<(), HeatError> {
+    /// Rows and columns, of which there is at least one.
+    pub(crate) fn sizes(&self) -> Result<(usize, usize), HeatError> {
+        match *self.values.shape() {
+            [rows @ (1..), columns @ (1..)] => Ok((rows, columns)),
+            _ => Err(HeatError::Shape {
+                dtype: self.values.dtype(),
+                shape: self.values.shape().to_vec(),
+            }),
+        }
+    }
+
+    /// The values and what colours they have.
+    pub(crate) fn colours(&self) -> Colours {
+        let values = self.values.to_f64();
+        let (least, most) = self.range.unwrap_or_else(|| {
+            let finite = || values.iter().copied().filter(|value| value.is_finite());
+            (
+                finite().fold(f64::INFINITY, f64::min),
+                finite().fold(f64::NEG_INFINITY, f64::max),
+            )
+        });
+        Colours {
+            values,
+            palette: self.palette,
+            least,
+            most,
+        }
+    }
+
+    /// The points that are on the map: how far across and down, from 0 to 1, and the class.
+    pub(crate) fn places(&self) -> Result<Vec<(f64, f64, usize)>, HeatError> {
+        let Some(points) = &self.points else {
+            return Ok(Vec::new());
+        };
         let (places, classes) = (points.points, points.classes);
         let &[count, 2] = places.shape() else {
             return Err(mismatch(points));
@@ -252,20 +262,26 @@ impl<'a> HeatMap<'a> {
         if classes.shape() != [count] {
             return Err(mismatch(points));
         }
+        let along = |value: f64, (from, to): (f64, f64)| (value - from) / (to - from);
+        let pairs = places.to_f64();
+        let pairs = pairs.chunks_exact(2).zip(classes.to_f64());
+        let placed = pairs.map(|(point, class)| {
+            let up = along(point[1], points.up);
+            let down = if self.flipped { up } else { 1.0 - up };
+            let class = (class as i64).rem_euclid(POINTS.len() as i64);
+            (along(point[0], points.across), down, class as usize)
+        });
+        let inside =
+            |(x, y, _): &(f64, f64, usize)| (0.0..=1.0).contains(x) && (0.0..=1.0).contains(y);
+        Ok(placed.filter(inside).collect())
+    }
+
+    fn draw(&self, bytes: &mut [u8], width: usize, height: usize) -> Result<(), HeatError> {
         // A dot is about a hundredth of the picture, with a rim of white.
         let radius = (width.min(height) as f64 / 100.0).max(1.0);
         let rim = radius + (radius / 2.0).max(1.0);
-        for (point, class) in places.to_f64().chunks_exact(2).zip(classes.iter()) {
-            let along = |value: f64, (from, to): (f64, f64), size: usize| {
-                (value - from) / (to - from) * size as f64
-            };
-            let x = along(point[0], points.across, width);
-            let up = along(point[1], points.up, height);
-            let y = if self.flipped { up } else { height as f64 - up };
-            if !(0.0..=width as f64).contains(&x) || !(0.0..=height as f64).contains(&y) {
-                continue;
-            }
-            let class = class.as_i64().unwrap_or(0).rem_euclid(POINTS.len() as i64);
+        for (x, y, class) in self.places()? {
+            let (x, y) = (x * width as f64, y * height as f64);
             let around = |at: f64, size: usize| {
                 let (from, to) = (
                     (at - rim).floor().max(0.0),
@@ -277,7 +293,7 @@ impl<'a> HeatMap<'a> {
                 for column in around(x, width) {
                     let distance = (column as f64 + 0.5 - x).hypot(row as f64 + 0.5 - y);
                     let colour = if distance <= radius {
-                        POINTS[class as usize]
+                        POINTS[class]
                     } else if distance <= rim {
                         [255, 255, 255]
                     } else {
@@ -289,6 +305,37 @@ impl<'a> HeatMap<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// The values of a map, and what colours they have.
+pub(crate) struct Colours {
+    pub(crate) values: Vec<f64>,
+    palette: Palette,
+    least: f64,
+    most: f64,
+}
+
+impl Colours {
+    /// Where a value lies between the least and the most, from 0 to 1; nowhere if it is not a number.
+    pub(crate) fn place(&self, value: f64) -> Option<f64> {
+        let place = match self.most > self.least {
+            true => (value - self.least) / (self.most - self.least),
+            // All values are the same.
+            false => 0.5,
+        };
+        (!value.is_nan()).then_some(place.clamp(0.0, 1.0))
+    }
+
+    pub(crate) fn of(&self, value: f64) -> [u8; 3] {
+        match self.place(value) {
+            Some(place) => self.palette.at(place),
+            None => NOTHING,
+        }
+    }
+
+    pub(crate) fn of_class(class: usize) -> [u8; 3] {
+        POINTS[class % POINTS.len()]
     }
 }
 

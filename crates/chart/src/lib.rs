@@ -31,13 +31,15 @@
 //!   dimensions.
 //! - [`LineChart`] draws curves, to a terminal ([`LineChart::terminal`]: with dots of braille, in colour or not, or in plain ASCII)
 //!   or to a file ([`LineChart::svg`]).
-//! - [`HeatMap`] turns an array into a picture, with points on it where there are some: what a decision boundary looks like.
+//! - [`HeatMap`] turns an array into a picture, with points on it where there are some: what a decision boundary looks like. The same
+//!   in the terminal is [`HeatMap::terminal`].
 //! - [`sparkline`] is a curve in one line of text, for progress bars.
 //! - [`Svg`] is what all SVG pictures of the project are drawn with.
 
 mod boxes;
 mod canvas;
 mod heat;
+mod heat_terminal;
 mod line;
 mod number;
 mod scale;

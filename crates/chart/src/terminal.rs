@@ -3,6 +3,7 @@
 use crate::canvas::{Canvas, Ink};
 use crate::line::LineChart;
 use crate::scale::Tick;
+use std::io::IsTerminal;
 
 /// How a chart is drawn in a terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,9 +29,37 @@ impl Default for TerminalOptions {
     }
 }
 
+impl TerminalOptions {
+    /// What goes for standard output: colours if it is a terminal, unless the variable `NO_COLOR` is set, and as many columns as
+    /// the variable `COLUMNS` says, where it says so.
+    pub fn for_stdout() -> TerminalOptions {
+        let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let columns = std::env::var("COLUMNS").ok();
+        TerminalOptions {
+            width: columns
+                .and_then(|columns| columns.parse().ok())
+                .unwrap_or(80),
+            colour: std::io::stdout().is_terminal() && !unwanted,
+            ..TerminalOptions::default()
+        }
+    }
+
+    /// The same with another number of rows.
+    #[must_use]
+    pub fn height(self, height: usize) -> TerminalOptions {
+        TerminalOptions { height, ..self }
+    }
+
+    /// The same with another number of columns.
+    #[must_use]
+    pub fn width(self, width: usize) -> TerminalOptions {
+        TerminalOptions { width, ..self }
+    }
+}
+
 /// Marks that can be told apart, for curves where there is no colour.
-const MARKS: [char; 6] = ['•', '×', '◆', '○', '▲', '+'];
-const ASCII_MARKS: [char; 6] = ['*', 'x', 'o', '+', '#', '@'];
+pub(crate) const MARKS: [char; 6] = ['•', '×', '◆', '○', '▲', '+'];
+pub(crate) const ASCII_MARKS: [char; 6] = ['*', 'x', 'o', '+', '#', '@'];
 
 /// Colours that most terminals show well on light and on dark: blue, red, green, magenta, cyan, yellow.
 const COLOURS: [u8; 6] = [34, 31, 32, 35, 36, 33];

@@ -1,6 +1,6 @@
 //! Pictures of arrays.
 
-use loopwright_chart::{HeatMap, Palette};
+use loopwright_chart::{HeatMap, Palette, TerminalOptions};
 use loopwright_graph::Array;
 use loopwright_ops::DType;
 
@@ -107,4 +107,50 @@ fn maps_are_written() {
     map.write(&path).expect("it can be written");
     let back = loopwright_image::read(&path).expect("it is whole");
     assert_eq!(back, map.picture().expect("a map"));
+}
+
+#[test]
+fn a_terminal_shows_shades_and_marks() {
+    // Means of two by two, row 0 the lowest.
+    let values = map(
+        &[4, 4],
+        &[
+            0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.5, 0.5, 0.0, 0.0, 0.5, 0.5, 0.0, 0.0,
+        ],
+    );
+    let small = TerminalOptions::default().width(2).height(2);
+    let text = HeatMap::new(&values).terminal(&small).expect("a map");
+    assert_eq!(text, "▒\n █");
+    let ascii = TerminalOptions {
+        ascii: true,
+        ..small
+    };
+    let (points, classes) = (map(&[2, 2], &[0.1, 0.1, 0.9, 0.9]), map(&[2], &[0.0, 1.0]));
+    let marked = HeatMap::new(&values).points(&points, &classes, (0.0, 1.0), (0.0, 1.0));
+    assert_eq!(marked.terminal(&ascii).expect("a map"), "=x\n*@");
+    assert_eq!(
+        marked.flipped().terminal(&ascii).expect("a map"),
+        "*@\n=x",
+        "points turn with the values"
+    );
+}
+
+#[test]
+fn a_terminal_in_colour_shows_two_values_in_a_cell() {
+    let values = map(&[3, 1], &[0.0, 1.0, f64::NAN]);
+    let options = TerminalOptions {
+        colour: true,
+        ..TerminalOptions::default()
+    };
+    let text = HeatMap::new(&values)
+        .palette(Palette::Grey)
+        .flipped()
+        .terminal(&options)
+        .expect("a map");
+    assert_eq!(
+        text,
+        "\x1b[38;2;0;0;0m\x1b[48;2;255;255;255m▀\x1b[0m\n\x1b[38;2;128;128;128m▀\x1b[0m"
+    );
+    let empty = map(&[0, 2], &[]);
+    assert!(HeatMap::new(&empty).terminal(&options).is_err());
 }

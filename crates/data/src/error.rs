@@ -41,6 +41,14 @@ pub enum DataError {
         /// What is wrong.
         reason: String,
     },
+    /// Batches of another number of arrays than they are taken as.
+    #[error("a batch of this set has {found} arrays, and {wanted} are to be taken from it")]
+    Arrays {
+        /// How many the pattern takes.
+        wanted: usize,
+        /// How many there are.
+        found: usize,
+    },
     /// A row of a table that cannot be read.
     #[error("{file}, line {line}: {reason}")]
     Row {

@@ -232,6 +232,33 @@ impl Loader {
         }
     }
 
+    /// The rest of the epoch, where every batch has as many arrays as the pattern that takes it.
+    ///
+    /// ```
+    /// use loopwright_data::{Loader, LoaderOptions, moons};
+    ///
+    /// let mut loader = Loader::new(moons(10, 0.1, 0)?.dataset()?, LoaderOptions::new(4))?;
+    /// for batch in loader.arrays() {
+    ///     let [points, classes] = batch?;
+    ///     assert_eq!(points.shape()[0], classes.shape()[0]);
+    /// }
+    /// # Ok::<(), loopwright_data::DataError>(())
+    /// ```
+    ///
+    /// A set whose batches have more arrays or fewer gives [`DataError::Arrays`] for each of them.
+    pub fn arrays<const N: usize>(
+        &mut self,
+    ) -> impl Iterator<Item = Result<[Array; N], DataError>> + '_ {
+        self.epoch().map(|batch| {
+            batch?
+                .try_into()
+                .map_err(|arrays: Vec<Array>| DataError::Arrays {
+                    wanted: N,
+                    found: arrays.len(),
+                })
+        })
+    }
+
     fn make(&mut self) -> Result<Vec<Array>, DataError> {
         let epoch = self.position.epoch;
         let order = match self.order.take() {

@@ -252,3 +252,22 @@ fn the_rest_of_an_epoch_is_an_iterator() {
     assert_eq!((loader.position().epoch, loader.position().batch), (1, 0));
     assert_eq!(loader.epoch().count(), 3);
 }
+
+#[test]
+fn batches_come_apart_by_a_pattern() {
+    let set = moons(5, 0.1, 0).and_then(|moons| moons.dataset());
+    let mut loader = Loader::new(set.expect("a set"), LoaderOptions::new(2)).expect("batches");
+    let whole: Vec<[Array; 2]> = loader.arrays().map(|batch| batch.expect("two")).collect();
+    let again: Vec<Vec<Array>> = loader.epoch().map(|batch| batch.expect("two")).collect();
+    assert_eq!(whole.len(), 3);
+    assert!(whole.iter().zip(&again).all(|(a, b)| a[..] == b[..]));
+    let refused = loader
+        .arrays::<3>()
+        .next()
+        .expect("a batch")
+        .expect_err("two");
+    assert_eq!(
+        refused.to_string(),
+        "a batch of this set has 2 arrays, and 3 are to be taken from it"
+    );
+}
