@@ -74,6 +74,7 @@ pub fn compile_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, Be
         samples: options.samples,
         seconds: f64::INFINITY,
         burst: 0.0,
+        rest: None,
     };
     let works = [64, 128, 256, 512]
         .map(Work::matmul)

@@ -5,8 +5,9 @@ use crate::peer::{self, Environment, PeerError, Prepared};
 use crate::race::{Limits, Racer, race};
 use crate::side::Side;
 use crate::work::Work;
-use crate::{Against, BenchError, Options};
+use crate::{Against, BenchError, Options, Results};
 use loopwright::backend::{Backend, backends};
+use loopwright::graph::Array;
 use std::collections::BTreeMap;
 use std::num::NonZero;
 
@@ -28,6 +29,15 @@ pub(crate) struct Times {
     pub(crate) first: f64,
     /// A run in the middle of all.
     pub(crate) median: f64,
+}
+
+/// Our side of a race.
+pub(crate) trait Ours: Racer {
+    /// How long the first run took, in seconds, compilation included.
+    fn first(&self) -> f64;
+
+    /// Runs once more from the given states; every output and updated state.
+    fn results(&mut self) -> Result<Results, BenchError>;
 }
 
 /// One piece of work, by all who can do it.
@@ -121,11 +131,24 @@ impl Field {
     ) -> Result<Outcome, BenchError> {
         let graph = work.graph()?;
         let inputs = work.inputs(&graph)?;
-        let exchange = Exchange::new(&inputs)?;
         let mut own = Side::new(work, &graph, &inputs, &self.ours)?;
+        self.race_with(&mut own, work, &inputs, limits, wanted)
+    }
+
+    /// The same with our side in another form.
+    pub(crate) fn race_with(
+        &self,
+        own: &mut dyn Ours,
+        work: &Work,
+        inputs: &[(String, Array)],
+        limits: &Limits,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Outcome, BenchError> {
+        let graph = work.graph()?;
+        let exchange = Exchange::new(inputs)?;
         let mut rivals = Vec::with_capacity(self.rivals.len());
         for rival in &self.rivals {
-            rivals.push(Side::new(work, &graph, &inputs, rival)?);
+            rivals.push(Side::new(work, &graph, inputs, rival)?);
         }
         let mut left_out = self.missing.clone();
         left_out.retain(|peer, _| wanted(peer));
@@ -149,10 +172,10 @@ impl Field {
             }
         }
 
-        let mut firsts = vec![own.first];
-        let mut sides: Vec<&mut dyn Racer> = vec![&mut own];
+        let mut firsts = vec![own.first()];
+        let mut sides: Vec<&mut dyn Racer> = vec![&mut *own];
         for rival in &mut rivals {
-            firsts.push(rival.first);
+            firsts.push(rival.first());
             sides.push(rival);
         }
         for (first, peer) in &mut peers {
@@ -169,12 +192,12 @@ impl Field {
         let expected = own.results()?;
         for rival in &mut rivals {
             let results = rival.results()?;
-            compare(&work.name, rival.name(), &inputs, &expected, &results)?;
+            compare(&work.name, rival.name(), inputs, &expected, &results)?;
         }
         for (_, peer) in &mut peers {
             peer.write_results()?;
             let results = exchange.results(&expected)?;
-            compare(&work.name, peer.name(), &inputs, &expected, &results)?;
+            compare(&work.name, peer.name(), inputs, &expected, &results)?;
         }
         Ok(Outcome {
             ours,

@@ -2,6 +2,7 @@
 
 use crate::BenchError;
 use crate::sample::median;
+use std::time::Duration;
 
 /// Something that runs a piece of work and can be timed.
 pub(crate) trait Racer {
@@ -21,6 +22,9 @@ pub(crate) struct Limits {
     /// Short runs are repeated within a sample until it takes so many seconds: what is measured then is work on
     /// warm caches, not the way back from the other sides.
     pub(crate) burst: f64,
+    /// How long everybody waits before a sample, which then begins with a run that is not counted. Threads of the side
+    /// before spin for some time in case there is more to do, on cores that the next side needs.
+    pub(crate) rest: Option<Duration>,
 }
 
 /// The fewest samples that have a middle.
@@ -61,6 +65,10 @@ pub(crate) fn race(sides: &mut [&mut dyn Racer], limits: &Limits) -> Result<Vec<
         for ((side, share), times) in sides.iter_mut().zip(&shares).zip(&mut times) {
             // As many samples as this part of the race is of the whole.
             if times.len() < (round + 1) * share.samples / rounds {
+                if let Some(rest) = limits.rest {
+                    std::thread::sleep(rest);
+                    side.time(1)?;
+                }
                 times.push(side.time(share.runs)?);
             }
         }
@@ -104,6 +112,7 @@ mod tests {
             samples: 9,
             seconds: 3.0,
             burst: 4e-3,
+            rest: None,
         };
         let medians = race(&mut [&mut fast, &mut slow], &limits).expect("nothing fails");
         assert_eq!(medians, [1e-3, 2.0]);
@@ -124,6 +133,7 @@ mod tests {
             samples: 41,
             seconds: f64::INFINITY,
             burst: 0.0,
+            rest: None,
         };
         let expected = Share {
             samples: 41,

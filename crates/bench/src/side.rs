@@ -1,5 +1,6 @@
 //! Our side of a comparison: a piece of work on one of our backends.
 
+use crate::field::Ours;
 use crate::race::Racer;
 use crate::sample::seconds;
 use crate::work::{Work, ours};
@@ -13,7 +14,7 @@ pub(crate) struct Side {
     backend: String,
     bound: Bound<'static>,
     /// How long the first run took, in seconds, compilation included.
-    pub(crate) first: f64,
+    first: f64,
     /// What states are before the first run.
     states: Vec<(String, Array)>,
     results: Vec<String>,
@@ -58,21 +59,6 @@ impl Side {
             results: outputs.chain(updated).collect(),
         })
     }
-
-    /// Runs once more from the given states; every output and updated state.
-    pub(crate) fn results(&mut self) -> Result<Results, BenchError> {
-        for (name, array) in &self.states {
-            let given = self.bound.give(name, array.clone());
-            given.map_err(|error| ours(&self.work, error))?;
-        }
-        self.bound.run().map_err(|error| ours(&self.work, error))?;
-        let results = self.results.iter().map(|name| {
-            let array = self.bound.array(name);
-            let array = array.ok_or_else(|| ours(&self.work, format!("`{name}` is not there")))?;
-            Ok((name.clone(), array.clone()))
-        });
-        results.collect()
-    }
 }
 
 impl Racer for Side {
@@ -84,5 +70,25 @@ impl Racer for Side {
         let (time, result) = seconds(|| (0..runs).try_for_each(|_| self.bound.run()));
         result.map_err(|error| ours(&self.work, error))?;
         Ok(time / runs as f64)
+    }
+}
+
+impl Ours for Side {
+    fn first(&self) -> f64 {
+        self.first
+    }
+
+    fn results(&mut self) -> Result<Results, BenchError> {
+        for (name, array) in &self.states {
+            let given = self.bound.give(name, array.clone());
+            given.map_err(|error| ours(&self.work, error))?;
+        }
+        self.bound.run().map_err(|error| ours(&self.work, error))?;
+        let results = self.results.iter().map(|name| {
+            let array = self.bound.array(name);
+            let array = array.ok_or_else(|| ours(&self.work, format!("`{name}` is not there")))?;
+            Ok((name.clone(), array.clone()))
+        });
+        results.collect()
     }
 }

@@ -101,7 +101,7 @@ fn lessons_do_what_they_say() {
     let compiler = has_compiler();
     let mut failures = String::new();
     let lessons = pages(&docs().join("lessons"));
-    assert!(lessons.len() >= 7, "there are at least seven lessons");
+    assert!(lessons.len() >= 16, "there are at least sixteen lessons");
     for (name, page) in &lessons {
         let sandbox = Sandbox::new();
         for block in blocks(page) {
@@ -132,6 +132,18 @@ fn lessons_do_what_they_say() {
         }
     }
     assert!(failures.is_empty(), "\n{failures}");
+}
+
+/// Rust in a lesson runs as a doc-test of the crate `loopwright`, which lists the pages.
+#[test]
+fn lessons_with_rust_are_among_the_doc_tests() {
+    let front = Path::new(env!("CARGO_MANIFEST_DIR")).join("../loopwright/src/lib.rs");
+    let front = std::fs::read_to_string(front).expect("the crate is beside this one");
+    for (name, page) in pages(&docs().join("lessons")) {
+        let has_rust = blocks(&page).iter().any(|block| block.language() == "rust");
+        let listed = front.contains(&format!("docs/lessons/{name}\""));
+        assert_eq!(has_rust, listed, "{name} in `mod book`");
+    }
 }
 
 /// Runs the commands of a block and notes where they differ from what the lesson shows.

@@ -14,6 +14,10 @@
 //! are called by their place, and a variant of an enum adds nothing to the name. `#[module(skip)]` leaves a
 //! field out, `#[module(rename = "..")]` calls it otherwise, and `#[module(flatten)]` leaves its name out of those of
 //! its parameters.
+//!
+//! What a derive writes names the trait by its path, and a macro of this kind cannot know which crates its caller
+//! has. So there are two derives, alike but for that path: each crate that has the trait re-exports its own as
+//! `Module`.
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
@@ -23,19 +27,30 @@ use syn::{Data, DeriveInput, Error, Field, Fields, LitStr, Result, parse_macro_i
 /// Implements `Module`: the parameters of a struct or an enum are those of its fields.
 #[proc_macro_derive(Module, attributes(module))]
 pub fn derive_module(input: TokenStream) -> TokenStream {
+    derive(input, &quote!(::loopwright_nn))
+}
+
+/// The same for programs that know the crate `loopwright` only, which re-exports it as `nn::Module`.
+#[proc_macro_derive(ModuleOfLoopwright, attributes(module))]
+pub fn derive_module_of_loopwright(input: TokenStream) -> TokenStream {
+    derive(input, &quote!(::loopwright::nn))
+}
+
+fn derive(input: TokenStream, nn: &Tokens) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    expand(&input)
+    expand(&input, nn)
         .unwrap_or_else(|error| error.to_compile_error())
         .into()
 }
 
-fn expand(input: &DeriveInput) -> Result<Tokens> {
+/// The implementation; `nn` is the path of the module that has the trait.
+fn expand(input: &DeriveInput, nn: &Tokens) -> Result<Tokens> {
     let arms = match &input.data {
-        Data::Struct(data) => vec![arm(&quote!(Self), &data.fields)?],
+        Data::Struct(data) => vec![arm(&quote!(Self), &data.fields, nn)?],
         Data::Enum(data) => {
             let variants = data.variants.iter().map(|variant| {
                 let name = &variant.ident;
-                arm(&quote!(Self::#name), &variant.fields)
+                arm(&quote!(Self::#name), &variant.fields, nn)
             });
             variants.collect::<Result<Vec<_>>>()?
         }
@@ -48,9 +63,7 @@ fn expand(input: &DeriveInput) -> Result<Tokens> {
     let name = &input.ident;
     let mut generics = input.generics.clone();
     for parameter in generics.type_params_mut() {
-        parameter
-            .bounds
-            .push(syn::parse_quote!(::loopwright_nn::Module));
+        parameter.bounds.push(syn::parse_quote!(#nn::Module));
     }
     let (implement, types, conditions) = generics.split_for_impl();
     let body = match arms.is_empty() {
@@ -58,8 +71,8 @@ fn expand(input: &DeriveInput) -> Result<Tokens> {
         false => quote!(match self { #(#arms)* }),
     };
     Ok(quote! {
-        impl #implement ::loopwright_nn::Module for #name #types #conditions {
-            fn collect(&self, found: &mut ::loopwright_nn::Collector) {
+        impl #implement #nn::Module for #name #types #conditions {
+            fn collect(&self, found: &mut #nn::Collector) {
                 #body
             }
         }
@@ -67,7 +80,7 @@ fn expand(input: &DeriveInput) -> Result<Tokens> {
 }
 
 /// The fields of a struct or a variant, each shown to the collector.
-fn arm(pattern: &Tokens, fields: &Fields) -> Result<Tokens> {
+fn arm(pattern: &Tokens, fields: &Fields, nn: &Tokens) -> Result<Tokens> {
     let mut bindings = Vec::new();
     let mut shown = Vec::new();
     for (at, field) in fields.iter().enumerate() {
@@ -86,7 +99,7 @@ fn arm(pattern: &Tokens, fields: &Fields) -> Result<Tokens> {
         }
         if options.flatten {
             bindings.push(quote!(#place: #variable));
-            shown.push(quote!(::loopwright_nn::Module::collect(#variable, found);));
+            shown.push(quote!(#nn::Module::collect(#variable, found);));
             continue;
         }
         let called = match (&options.rename, &field.ident) {

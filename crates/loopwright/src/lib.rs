@@ -5,6 +5,23 @@
 //! is the front door: it re-exports the layers under their names in the design, and links in the
 //! backends that every build has.
 //!
+//! Most programs are written with tensors. They are formulas; nothing is computed until a value is asked for.
+//! The [`prelude`] has what such programs need, and `examples/` of this crate has some to begin with.
+//!
+//! ```
+//! use loopwright::prelude::*;
+//!
+//! let x = Tensor::from([[1.0f32, 2.0], [3.0, 4.0]]);
+//! let w = Variable::new(&Tensor::from([[1.0f32], [1.0]]));
+//! let error = x.matmul(&w.get()) - Tensor::from([[5.0f32], [11.0]]);
+//! let [slope] = error.square().sum(..).gradients([&w.get()]);
+//! w.set(&(w.get() - slope * 0.03))?;
+//! assert!(w.get().to_f64()? > vec![1.0, 1.0]);
+//! # Ok::<(), TensorError>(())
+//! ```
+//!
+//! Below tensors are programs.
+//!
 //! ```
 //! use loopwright::backend::{CompileOptions, Compiler, backends};
 //! use loopwright::graph::{Array, parse};
@@ -83,10 +100,14 @@
 //! | [`interp`], [`x86`], [`cc`], [`gccjit`], [`manycore`], [`null`] | the backends of every build |
 //! | [`runtime`] | devices, streams, contexts, routines; memory plans and traces |
 //! | [`tensor`], [`nn`], [`train`] | lazy tensors, gradients, compiled functions; layers and optimisers; training runs |
+//! | [`prelude`] | what a first program needs of these |
 //!
 //! and beside it [`ops`] (dtypes, scalars, the op table), [`symbolic`] (sizes and indices), [`text`]
 //! (sources and errors that point into them), [`npy`] and [`image`] (arrays in files), [`checkpoint`] (named arrays
 //! in safetensors files), [`data`] (sets of examples, readers, loaders) and [`chart`] (arrays as boxes, curves, heat maps).
+
+pub mod nn;
+pub mod prelude;
 
 pub use loopwright_backend as backend;
 pub use loopwright_cc as cc;
@@ -101,7 +122,6 @@ pub use loopwright_kernel as kernel;
 pub use loopwright_looptree as looptree;
 pub use loopwright_lower as lower;
 pub use loopwright_manycore as manycore;
-pub use loopwright_nn as nn;
 pub use loopwright_npy as npy;
 pub use loopwright_null as null;
 pub use loopwright_ops as ops;
@@ -115,7 +135,31 @@ pub use loopwright_x86 as x86;
 /// The pages of the book that are written in Rust: their examples are compiled and run as tests.
 #[cfg(doctest)]
 mod book {
-    #[doc = include_str!("../../../docs/lessons/06-from-rust.md")]
+    #[doc = include_str!("../../../docs/lessons/01-tensors.md")]
+    struct Tensors;
+
+    #[doc = include_str!("../../../docs/lessons/02-shapes.md")]
+    struct Shapes;
+
+    #[doc = include_str!("../../../docs/lessons/03-einsum.md")]
+    struct Einsum;
+
+    #[doc = include_str!("../../../docs/lessons/04-gradients.md")]
+    struct Gradients;
+
+    #[doc = include_str!("../../../docs/lessons/05-training.md")]
+    struct Training;
+
+    #[doc = include_str!("../../../docs/lessons/06-schedules.md")]
+    struct Schedules;
+
+    #[doc = include_str!("../../../docs/lessons/07-devices.md")]
+    struct Devices;
+
+    #[doc = include_str!("../../../docs/lessons/08-saving.md")]
+    struct Saving;
+
+    #[doc = include_str!("../../../docs/lessons/14-from-rust.md")]
     struct FromRust;
 
     #[doc = include_str!("../../../docs/backends.md")]

@@ -20,16 +20,11 @@ pub fn huber(x: &Tensor, target: &Tensor, bound: f64) -> Tensor {
     let far = (x - target).abs();
     let near = far.square() * 0.5;
     let linear = (&far - bound / 2.0) * bound;
-    select(
-        &far.le(&Tensor::scalar(bound).cast(far.dtype())),
-        &near,
-        &linear,
-    )
-    .mean(..)
+    select(&far.le(bound), &near, &linear).mean(..)
 }
 
 /// The negative logarithm of the probability of the label, from scores (`[.., classes]`) and labels
-/// (integers, without the axis of classes).
+/// (integers, without the axis of classes). Classes lie along the last axis; in PyTorch, along the second.
 #[track_caller]
 pub fn cross_entropy(scores: &Tensor, labels: &Tensor) -> Tensor {
     nll(&scores.log_softmax(-1), labels)
@@ -64,12 +59,13 @@ pub fn binary_cross_entropy(scores: &Tensor, target: &Tensor) -> Tensor {
     (scores.relu() - scores * target + (-scores.abs()).exp().log1p()).mean(..)
 }
 
-/// How far a distribution is from a target, both along the last axis; the first as logarithms.
+/// How far a distribution is from a target, both along the last axis; the first as logarithms. It is the mean over
+/// all distributions, which PyTorch calls `batchmean` where there is one axis of them.
 #[track_caller]
 pub fn kl_divergence(logs: &Tensor, target: &Tensor) -> Tensor {
     let zero = target.zeros_like();
-    let safe = select(&target.gt(&zero), target, &target.ones_like());
-    let parts = select(&target.gt(&zero), &(target * (safe.log() - logs)), &zero);
+    let safe = select(&target.gt(0), target, &target.ones_like());
+    let parts = select(&target.gt(0), &(target * (safe.log() - logs)), &zero);
     parts.sum(-1).mean(..)
 }
 

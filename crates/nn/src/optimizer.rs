@@ -17,13 +17,19 @@ pub trait Optimizer {
     /// What is wrong with the gradients.
     fn apply(&self, parameters: &[Parameter], gradients: &[Tensor]) -> Result<(), TensorError>;
 
+    /// The loss as gradients are to be taken of it, for [`apply`](Optimizer::apply).
+    #[track_caller]
+    fn scaled(&self, loss: &Tensor) -> Tensor {
+        loss.clone()
+    }
+
     /// Changes parameters by the gradients of a loss.
     ///
     /// # Errors
     /// What is wrong with the loss, or has no gradient.
     #[track_caller]
     fn step(&self, parameters: &[Parameter], loss: &Tensor) -> Result<(), TensorError> {
-        self.apply(parameters, &gradients(parameters, loss))
+        self.apply(parameters, &gradients(parameters, &self.scaled(loss)))
     }
 
     /// The variables that it keeps itself for these parameters, by name; made now if there are none yet.
@@ -68,13 +74,14 @@ pub fn clip_by_value(gradients: &[Tensor], bound: f64) -> Gradients {
         .collect()
 }
 
-/// Gradients scaled down together where their length as one vector is above a bound.
+/// Gradients scaled down together where their length as one vector is above a bound, as by PyTorch's
+/// `clip_grad_norm_`: 1e-6 is added to the length.
 #[track_caller]
 pub fn clip_by_norm(gradients: &[Tensor], bound: f64) -> Gradients {
     let Some(total) = squares(gradients) else {
         return Vec::new();
     };
-    let factor = (bound / (total.sqrt() + 1e-6)).minimum(&Tensor::scalar(1.0f32));
+    let factor = (bound / (total.sqrt() + 1e-6)).minimum(1.0);
     gradients
         .iter()
         .map(|gradient| gradient * factor.cast(gradient.dtype()))
@@ -173,6 +180,8 @@ impl Moments {
 }
 
 /// Stochastic gradient descent, with momentum if wanted.
+///
+/// Decay of weights is added to the gradient, before momentum; the first momentum is the first gradient.
 pub struct Sgd {
     rate: Schedule,
     momentum: f64,
@@ -276,6 +285,9 @@ fn set(changes: &[(Variable, Tensor)]) -> Result<(), TensorError> {
 }
 
 /// Adam, and with decoupled decay of weights AdamW.
+///
+/// Epsilon is added to the root of the mean square, after that is corrected for its start at zero. Decay is always
+/// AdamW's: what PyTorch's `Adam` does with `weight_decay`, adding it to the gradient, is not there.
 pub struct Adam {
     rate: Schedule,
     betas: (f64, f64),
@@ -516,6 +528,11 @@ impl<O: Optimizer> Optimizer for Accumulate<O> {
         set(&changes)
     }
 
+    #[track_caller]
+    fn scaled(&self, loss: &Tensor) -> Tensor {
+        self.optimizer.scaled(loss)
+    }
+
     fn variables(&self, parameters: &[(String, Parameter)]) -> Vec<(String, Variable)> {
         let own = self.sums.variables(parameters).into_iter();
         let own = own.map(|(name, variable)| (format!("accumulate.{name}"), variable));
@@ -589,9 +606,9 @@ impl<O: Optimizer> Optimizer for LossScale<O> {
     }
 
     #[track_caller]
-    fn step(&self, parameters: &[Parameter], loss: &Tensor) -> Result<(), TensorError> {
-        let scaled = loss * self.scale.get().cast(loss.dtype());
-        self.apply(parameters, &gradients(parameters, &scaled))
+    fn scaled(&self, loss: &Tensor) -> Tensor {
+        let loss = self.optimizer.scaled(loss);
+        &loss * self.scale.get().cast(loss.dtype())
     }
 
     fn variables(&self, parameters: &[(String, Parameter)]) -> Vec<(String, Variable)> {

@@ -5,6 +5,10 @@ use std::f64::consts::PI;
 
 /// A learning rate as a function of the step, counted from 0. It is part of the compiled step: a rate that
 /// changes compiles nothing.
+///
+/// In PyTorch these are `LinearLR`, `CosineAnnealingLR` (which rises again after its end, where this stays),
+/// `StepLR` and `ExponentialLR`, stepped after each step of the optimiser. A warmup of `n` steps is a `LinearLR` from
+/// `1 / n` to 1 in `n - 1` steps.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Schedule {
     /// The same all the time.

@@ -168,3 +168,17 @@ fn dropout_drops_in_training_alone() -> Result<(), TensorError> {
     );
     Ok(())
 }
+
+#[test]
+fn batch_norm_refuses_to_train_on_one_number() {
+    let norm = BatchNorm::new();
+    let x = Tensor::ones([1, 3, 1, 1], DType::F32);
+    let error = training(|| norm.forward(&x)).check().unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error.contains("more than one number for each channel"),
+        "{error}"
+    );
+    assert!(error.contains("modules.rs"), "{error}");
+    inference(|| norm.forward(&x)).check().unwrap();
+}

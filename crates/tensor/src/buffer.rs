@@ -92,11 +92,17 @@ impl Buffer {
 
     /// Where it lies on a session's device, if it does.
     pub(crate) fn on(&self, session: &Session) -> Option<Context> {
+        self.place_where(|place| place.same(session))
+    }
+
+    /// Where it lies on another stream of a session's device, if it does.
+    fn beside(&self, session: &Session) -> Option<Context> {
+        self.place_where(|place| place.is_beside(session))
+    }
+
+    fn place_where(&self, is: impl Fn(&Session) -> bool) -> Option<Context> {
         let places = self.places();
-        let found = places
-            .contexts
-            .iter()
-            .find(|(place, _)| place.same(session));
+        let found = places.contexts.iter().find(|(place, _)| is(place));
         found.map(|(_, context)| context.clone())
     }
 
@@ -191,7 +197,7 @@ impl Buffer {
             return Ok(());
         }
         let _pin = self.pin();
-        match self.on(session) {
+        match self.on(session).or_else(|| self.beside(session)) {
             Some(found) => to.copy_from(VALUE, &found)?,
             None => to.upload(VALUE, self.array()?)?,
         };

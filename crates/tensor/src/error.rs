@@ -172,6 +172,12 @@ pub enum ErrorKind {
         /// Why not.
         reason: String,
     },
+    /// A schedule that does not fit the program, or a change of one that would change a value.
+    #[error("{reason}")]
+    Schedule {
+        /// What is wrong, and where in the text.
+        reason: String,
+    },
     /// The compiler or the runtime refused.
     #[error("{0}")]
     Runtime(#[from] RuntimeError),

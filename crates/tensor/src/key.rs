@@ -10,6 +10,11 @@ use rustc_hash::FxHashMap;
 /// A program's identity.
 pub(crate) type Key = [u8; 32];
 
+/// The key of a program that is known by its description.
+pub(crate) fn of_text(description: &str) -> Key {
+    *blake3::hash(description.as_bytes()).as_bytes()
+}
+
 /// The key of a program.
 pub(crate) fn of(program: &Program<'_>) -> Result<Key, TensorError> {
     let Program {

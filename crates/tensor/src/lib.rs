@@ -30,6 +30,9 @@
 //! **[`Variable`]s** keep their place and change their value; [`jit`] makes a function of tensors and
 //! variables one routine that is compiled once and updates variables in place. What depends on values is
 //! said with [`select`], [`choose`], [`scan`], [`repeat_at_most`], or around functions with [`while_loop`].
+//! [`parallel`] has several streams work on parts of the arguments, and adds up what they give.
+//!
+//! **[`Loops`]** show what a tensor or a function has become, at every stage, and take other schedules.
 
 mod buffer;
 mod classes;
@@ -44,10 +47,12 @@ mod gradient;
 mod jit;
 mod key;
 pub mod linalg;
+mod loops;
 mod lower;
 mod node;
 mod ops;
 mod padding;
+mod parallel;
 mod program;
 pub mod random;
 mod session;
@@ -67,14 +72,17 @@ pub use convolve::{
 pub use einsum::{Einsum, Sizes, einsum, einsum_with};
 pub use error::{ErrorKind, TensorError};
 pub use jit::{Jit, Outcome, Report, jit};
+pub use loops::{Loops, loops};
 pub use loopwright_graph::Array;
 pub use loopwright_ops::{DType, Op, ReduceOp, Scalar};
+pub use loopwright_runtime::Usage;
 pub use node::Tensor;
 pub use ops::{
-    AxisRef, Element, IntoAxes, IntoScalar, IntoSlice, Slice, Window, concat, realize, select,
-    stack,
+    AxisRef, Element, IntoAxes, IntoScalar, IntoSlice, Operand, Slice, Window, concat, realize,
+    select, stack,
 };
 pub use padding::PadMode;
+pub use parallel::{Parallel, parallel, shard};
 pub use session::{Compilations, Session};
 pub use shape::{Axis, IntoShape, Shape, Size};
 pub use size::{MAX_AXES, unknown};

@@ -93,7 +93,7 @@ pub(crate) enum Kind {
         over: usize,
         descending: bool,
     },
-    /// The operand, and something about its gradient.
+    /// The operand, and something about it that is no value.
     Marked(Mark),
 }
 
@@ -131,9 +131,11 @@ impl View {
     }
 }
 
-/// What is special about a tensor's gradient.
+/// What is special about a tensor: most of them are about its gradient.
 #[derive(Clone)]
 pub(crate) enum Mark {
+    /// What it is called in loops and schedules.
+    Label(Arc<str>),
     /// It has none.
     Stop,
     /// What it is made of is computed again where its gradient needs it.
@@ -148,11 +150,12 @@ pub(crate) type CustomGradient = dyn Fn(&[Tensor], &Tensor, &Tensor) -> Vec<Tens
 
 impl std::fmt::Debug for Mark {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Mark::Stop => "Stop",
-            Mark::Recompute => "Recompute",
-            Mark::Custom(_) => "Custom",
-        })
+        match self {
+            Mark::Label(label) => write!(f, "Label({label:?})"),
+            Mark::Stop => f.write_str("Stop"),
+            Mark::Recompute => f.write_str("Recompute"),
+            Mark::Custom(_) => f.write_str("Custom"),
+        }
     }
 }
 

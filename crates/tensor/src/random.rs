@@ -96,6 +96,17 @@ impl Key {
         upper.derived(&(low | word(FOLD_IN)))
     }
 
+    /// The key for the part that is worked on: see [`shard`](crate::shard). Where there are no parts, it is
+    /// the same.
+    #[must_use]
+    #[track_caller]
+    pub fn of_shard(self) -> Key {
+        match crate::shard() {
+            Some(number) => self.fold_in_value(&number),
+            None => self,
+        }
+    }
+
     #[track_caller]
     fn derived(&self, counter: &Tensor) -> Key {
         Key {
@@ -151,12 +162,12 @@ impl Generator {
         &self.count
     }
 
-    /// The next key.
+    /// The next key. On streams that work on parts, each has another one ([`shard`](crate::shard)).
     #[track_caller]
     pub fn key(&self) -> Key {
         let count = self.count.get();
         match self.count.set(&(&count + 1u64)) {
-            Ok(()) => Key::new(self.seed).fold_in_value(&count),
+            Ok(()) => Key::new(self.seed).fold_in_value(&count).of_shard(),
             Err(error) => Key {
                 seed: Tensor::of_error(error),
             },

@@ -10,12 +10,14 @@ use crate::size;
 use loopwright_graph::Array;
 use loopwright_runtime::{
     Code, CodeOptions, Context, Device, LinkOptions, Runtime, RuntimeError, RuntimeOptions, Stream,
+    Usage,
 };
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
+use std::num::NonZero;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 /// A device that tensors are computed on, with everything that has been compiled for it.
@@ -30,7 +32,13 @@ pub struct Session {
 struct SessionShared {
     device: Device,
     stream: Stream,
-    codes: Mutex<FxHashMap<Key, Arc<Compiled>>>,
+    codes: Arc<Codes>,
+}
+
+/// What has been compiled for a device.
+#[derive(Default)]
+struct Codes {
+    by_key: Mutex<FxHashMap<Key, Arc<Compiled>>>,
     compiled: AtomicU64,
     reused: AtomicU64,
     nanoseconds: AtomicU64,
@@ -49,7 +57,37 @@ pub struct Compilations {
 
 /// A compiled program over values.
 pub(crate) struct Compiled {
-    pub(crate) code: Code,
+    /// By the schedule that was made for it.
+    made: Code,
+    /// By one that somebody has set.
+    set: RwLock<Option<Code>>,
+    /// How often one was set or taken back.
+    changes: AtomicU64,
+}
+
+impl Compiled {
+    /// The code that runs.
+    pub(crate) fn code(&self) -> Code {
+        let set = self.set.read().unwrap_or_else(PoisonError::into_inner);
+        set.as_ref().unwrap_or(&self.made).clone()
+    }
+
+    /// The code by the schedule that was made for it.
+    pub(crate) fn made(&self) -> &Code {
+        &self.made
+    }
+
+    /// Grows with each change of the code.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Lets other code run from now on, or the one that was made.
+    pub(crate) fn set(&self, code: Option<Code>) {
+        *self.set.write().unwrap_or_else(PoisonError::into_inner) = code;
+        // Behind the change: who sees the new count sees the new code.
+        self.changes.fetch_add(1, Ordering::Release);
+    }
 }
 
 /// Values as the inputs of a program.
@@ -80,16 +118,33 @@ impl Session {
     /// # Errors
     /// [`RuntimeError`] where the device gives no stream.
     pub fn on(device: &Device) -> Result<Session, RuntimeError> {
+        Session::with(device, Arc::default())
+    }
+
+    fn with(device: &Device, codes: Arc<Codes>) -> Result<Session, RuntimeError> {
         Ok(Session {
             shared: Arc::new(SessionShared {
                 stream: device.stream()?,
                 device: device.clone(),
-                codes: Mutex::default(),
-                compiled: AtomicU64::new(0),
-                reused: AtomicU64::new(0),
-                nanoseconds: AtomicU64::new(0),
+                codes,
             }),
         })
+    }
+
+    /// So many sessions on streams of its device, this one first: what one has compiled, all have. See
+    /// [`parallel`](crate::parallel()).
+    ///
+    /// # Errors
+    /// [`RuntimeError`] where the device gives no more streams.
+    pub fn streams(&self, count: NonZero<usize>) -> Result<Vec<Session>, RuntimeError> {
+        let mut sessions = vec![self.clone()];
+        for _ in 1..count.get() {
+            sessions.push(Session::with(
+                self.device(),
+                Arc::clone(&self.shared.codes),
+            )?);
+        }
+        Ok(sessions)
     }
 
     /// The session that is used on this thread: the innermost scope's, or the best device's.
@@ -129,17 +184,41 @@ impl Session {
         &self.shared.stream
     }
 
+    /// Waits until everything is done that was started on its stream.
+    ///
+    /// # Errors
+    /// [`RuntimeError`] where some of it failed.
+    pub fn wait(&self) -> Result<(), RuntimeError> {
+        self.shared.stream.wait()
+    }
+
+    /// How much memory of its device is in use when everything is done that was started on its stream: work that is
+    /// still to be done holds some.
+    ///
+    /// # Errors
+    /// As [`wait`](Session::wait).
+    pub fn memory(&self) -> Result<Usage, RuntimeError> {
+        self.wait()?;
+        Ok(self.shared.device.memory())
+    }
+
     /// What has been compiled so far.
     pub fn compilations(&self) -> Compilations {
+        let codes = &self.shared.codes;
         Compilations {
-            compiled: self.shared.compiled.load(Ordering::Relaxed),
-            reused: self.shared.reused.load(Ordering::Relaxed),
-            time: Duration::from_nanos(self.shared.nanoseconds.load(Ordering::Relaxed)),
+            compiled: codes.compiled.load(Ordering::Relaxed),
+            reused: codes.reused.load(Ordering::Relaxed),
+            time: Duration::from_nanos(codes.nanoseconds.load(Ordering::Relaxed)),
         }
     }
 
     pub(crate) fn same(&self, other: &Session) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    /// Whether it is a stream of the same device: see [`Session::streams`].
+    pub(crate) fn is_beside(&self, other: &Session) -> bool {
+        Arc::ptr_eq(&self.shared.codes, &other.shared.codes)
     }
 
     /// A context with nothing in it.
@@ -154,14 +233,10 @@ impl Session {
         name: &str,
         lower: impl FnOnce() -> Result<Lowered, TensorError>,
     ) -> Result<Arc<Compiled>, TensorError> {
-        let codes = || {
-            self.shared
-                .codes
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        if let Some(found) = codes().get(&key) {
-            self.shared.reused.fetch_add(1, Ordering::Relaxed);
+        let codes = &self.shared.codes;
+        let by_key = || codes.by_key.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = by_key().get(&key) {
+            codes.reused.fetch_add(1, Ordering::Relaxed);
             return Ok(Arc::clone(found));
         }
         let start = Instant::now();
@@ -171,11 +246,31 @@ impl Session {
             .device
             .compile(name, &lowered.graph, &CodeOptions::default());
         let code = code.map_err(|error| TensorError::new(error.into()))?;
-        let compiled = Arc::new(Compiled { code });
-        self.shared.compiled.fetch_add(1, Ordering::Relaxed);
+        let compiled = Arc::new(Compiled {
+            made: code,
+            set: RwLock::default(),
+            changes: AtomicU64::new(0),
+        });
+        codes.compiled.fetch_add(1, Ordering::Relaxed);
         let took = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.shared.nanoseconds.fetch_add(took, Ordering::Relaxed);
-        Ok(Arc::clone(codes().entry(key).or_insert(compiled)))
+        codes.nanoseconds.fetch_add(took, Ordering::Relaxed);
+        Ok(Arc::clone(by_key().entry(key).or_insert(compiled)))
+    }
+
+    /// The program that computes tensors without a value, compiled now if there is none.
+    pub(crate) fn compiled_for(
+        &self,
+        wanted: &[Tensor],
+        place: &'static Location<'static>,
+    ) -> Result<Arc<Compiled>, TensorError> {
+        let order = order_of(wanted, place)?;
+        self.compiled_alone(&Program::new(&order, wanted, &[], &[]))
+    }
+
+    /// A program outside of functions.
+    fn compiled_alone(&self, program: &Program<'_>) -> Result<Arc<Compiled>, TensorError> {
+        let key = key::of(program)?;
+        self.compiled(key, "tensor", || lower::lower(program))
     }
 
     /// Computes tensors that have no value yet, all in one program.
@@ -203,17 +298,9 @@ impl Session {
         if wanted.is_empty() {
             return Ok(());
         }
-        size::settle();
-        let order = program_order(&wanted);
-        for tensor in &order {
-            if let Kind::Argument(_) | Kind::Variable(_) = tensor.node.kind {
-                let function = crate::trace::name();
-                return Err(TensorError::at(ErrorKind::Traced { function }, place));
-            }
-        }
+        let order = order_of(&wanted, place)?;
         let program = Program::new(&order, &wanted, &[], &[]);
-        let key = key::of(&program)?;
-        let compiled = self.compiled(key, "tensor", || lower::lower(&program))?;
+        let compiled = self.compiled_alone(&program)?;
         let outputs = self
             .run(&compiled, program.inputs(), wanted.len())
             .map_err(|error| TensorError::at(error.into(), place))?;
@@ -236,7 +323,7 @@ impl Session {
             missing,
             pins: _pins,
         } = self.place(leaves)?;
-        let routine = context.link(&compiled.code, &LinkOptions::default())?;
+        let routine = context.link(&compiled.code(), &LinkOptions::default())?;
         self.upload(routine.context(), &missing)?;
         routine.schedule(&[])?;
         let output = |at| {
@@ -284,6 +371,22 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// What tensors are made of, in an order in which it can be computed.
+fn order_of(
+    wanted: &[Tensor],
+    place: &'static Location<'static>,
+) -> Result<Vec<Tensor>, TensorError> {
+    size::settle();
+    let order = program_order(wanted);
+    for tensor in &order {
+        if let Kind::Argument(_) | Kind::Variable(_) = tensor.node.kind {
+            let function = crate::trace::name();
+            return Err(TensorError::at(ErrorKind::Traced { function }, place));
+        }
+    }
+    Ok(order)
 }
 
 impl std::fmt::Debug for Session {

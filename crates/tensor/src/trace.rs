@@ -81,7 +81,37 @@ pub(crate) fn set(variable: &Variable, value: &Tensor) -> bool {
     })
 }
 
+/// Runs a part of the function that is traced with other values in the place of variables; with what it has
+/// set them to, and the variables themselves as they were before.
+#[track_caller]
+pub(crate) fn with_values<T>(
+    variables: &[Variable],
+    values: &[Tensor],
+    run: impl FnOnce() -> T,
+) -> (T, Vec<Option<Tensor>>) {
+    let exchange = |variable: &Variable, value: Option<Tensor>| {
+        TRACE.with_borrow_mut(|trace| {
+            let trace = trace.as_mut().expect("a function is traced");
+            std::mem::replace(&mut trace.entry(variable).after, value)
+        })
+    };
+    let pairs = || variables.iter().zip(values);
+    let before: Vec<Option<Tensor>> = pairs()
+        .map(|(variable, value)| exchange(variable, Some(value.clone())))
+        .collect();
+    let result = run();
+    let after = pairs().zip(before).map(|((variable, value), before)| {
+        exchange(variable, before).filter(|after| !after.same(value))
+    });
+    (result, after.collect())
+}
+
 impl Trace {
+    /// The variables that were read or set.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &Variable> {
+        self.variables.iter().map(|traced| &traced.variable)
+    }
+
     /// The variable that a tensor is the first value of.
     pub(crate) fn of(&self, before: &Tensor) -> Option<&Variable> {
         let Kind::Variable(id) = before.node.kind else {

@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::shape::Shape;
 use crate::size;
 use crate::trace;
-use loopwright_ops::DType;
+use loopwright_ops::{DType, Op};
 use loopwright_runtime::RuntimeError;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -139,38 +139,55 @@ impl Variable {
         }))
     }
 
-    /// The memory it lies in on a session's device. A value that others hold is copied first where it is
-    /// to be overwritten.
-    #[track_caller]
-    pub(crate) fn memory(
-        &self,
-        session: &Session,
-        overwritten: bool,
-    ) -> Result<Buffer, TensorError> {
-        let mut value = self.value();
-        let own = match &*value {
+    /// Whether it lies in memory of its own on a session's device, which is free to be overwritten if it is to be.
+    fn is_placed(&self, session: &Session, overwritten: bool) -> bool {
+        match &*self.value() {
             // The variable's own handle is one.
             Value::Memory(buffer, _) => {
                 buffer.on(session).is_some() && !(overwritten && buffer.is_shared())
             }
             Value::Formula(_) => false,
-        };
-        if !own {
-            let place = Location::caller();
-            let tensor = match &*value {
-                Value::Formula(tensor) => tensor.clone(),
-                Value::Memory(buffer, _) => Tensor::of_buffer(buffer.clone(), self.shape().clone()),
-            };
-            // A result of a program has memory of its own.
-            let copy = Tensor::map(loopwright_ops::Op::Copy, &[&tensor]);
-            session.realize(std::slice::from_ref(&copy), place)?;
-            *value = Value::in_memory(copy.node.value.get().expect("it has been computed").clone());
-        }
-        match &*value {
-            Value::Memory(buffer, _) => Ok(buffer.clone()),
-            Value::Formula(_) => unreachable!("it was just computed"),
         }
     }
+
+    /// The memory it lies in, if it has a value.
+    pub(crate) fn memory(&self) -> Option<Buffer> {
+        match &*self.value() {
+            Value::Memory(buffer, _) => Some(buffer.clone()),
+            Value::Formula(_) => None,
+        }
+    }
+}
+
+/// Gives variables memory of their own on a session's device; beside each it is said whether it is to be overwritten.
+/// First values are computed, and values that others hold are copied, all in one program.
+#[track_caller]
+pub(crate) fn place(session: &Session, variables: &[(Variable, bool)]) -> Result<(), TensorError> {
+    let missing =
+        |(variable, overwritten): &&(Variable, bool)| !variable.is_placed(session, *overwritten);
+    if variables.iter().find(missing).is_none() {
+        return Ok(());
+    }
+    let missing: Vec<&Variable> = variables
+        .iter()
+        .filter(missing)
+        .map(|(variable, _)| variable)
+        .collect();
+    // A result of a program has memory of its own.
+    let copy = |variable: &&Variable| {
+        let value = match &*variable.value() {
+            Value::Formula(tensor) => tensor.clone(),
+            Value::Memory(buffer, _) => Tensor::of_buffer(buffer.clone(), variable.shape().clone()),
+        };
+        Tensor::map(Op::Copy, &[&value])
+    };
+    let copies: Vec<Tensor> = missing.iter().map(copy).collect();
+    session.realize(&copies, Location::caller())?;
+    for (variable, copy) in missing.into_iter().zip(copies) {
+        let computed = copy.node.value.get().expect("it has been computed");
+        *variable.value() = Value::in_memory(computed.clone());
+    }
+    Ok(())
 }
 
 /// Variables that nobody else reads or sets.

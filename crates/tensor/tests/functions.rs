@@ -143,11 +143,11 @@ fn variables_are_updated_in_place() {
         let add = adding(&total);
         let x = Tensor::from([1.0f32, 2.0]);
         add.call(&x)?;
-        let used = session.device().memory();
+        let used = session.memory().unwrap();
         for _ in 0..10 {
             add.call(&x)?;
         }
-        let now = session.device().memory();
+        let now = session.memory().unwrap();
         assert_eq!(
             (now.used, now.pools, now.peak),
             (used.used, used.pools, used.peak)
@@ -202,10 +202,10 @@ fn several_functions_share_a_variable() {
             read.call(&())?.item()
         };
         assert_eq!(round()?, 4.5);
-        let used = session.device().memory().used;
+        let used = session.memory().unwrap().used;
         assert_eq!(round()?, 10.5);
         assert_eq!(round()?, 22.5);
-        assert_eq!(session.device().memory().used, used);
+        assert_eq!(session.memory().unwrap().used, used);
         Ok(())
     });
 }
@@ -219,7 +219,7 @@ fn a_variable_set_between_calls() {
         assert_eq!(add.call(&x)?.item()?, 3.0);
         let (compiled, used) = (
             session.compilations().compiled,
-            session.device().memory().used,
+            session.memory().unwrap().used,
         );
         for _ in 0..3 {
             total.set(&Tensor::from([10.0f32, 20.0]))?;
@@ -228,7 +228,7 @@ fn a_variable_set_between_calls() {
         }
         assert_eq!(add.reports().len(), 1);
         assert_eq!(session.compilations().compiled, compiled);
-        assert_eq!(session.device().memory().used, used);
+        assert_eq!(session.memory().unwrap().used, used);
         // A value of its own results.
         let sum = add.call(&x)?;
         total.set(&(total.get() * 0.0 + &sum))?;
@@ -315,7 +315,7 @@ fn results_that_are_held_stay_what_they_were() {
         let mut used = Vec::new();
         for at in 0..12 {
             held.push(step.call(&Tensor::from([at as f32, 1.0]))?);
-            used.push(session.device().memory().used);
+            used.push(session.memory().unwrap().used);
         }
         for (at, (double, sum)) in held.iter().enumerate() {
             assert_eq!(double.to_vec::<f32>()?, [2.0 * at as f32, 2.0]);

@@ -95,7 +95,7 @@ fn steps_after_the_first_allocate_nothing() {
             for _ in 0..3 {
                 losses.push(step.call(&batch()).unwrap().item().unwrap());
             }
-            let memory = session.device().memory();
+            let before = session.memory().unwrap();
             let compiled = session.compilations();
             let mut calls = Vec::new();
             for _ in 0..20 {
@@ -104,10 +104,10 @@ fn steps_after_the_first_allocate_nothing() {
                 calls.push(count);
                 losses.push(loss.item().unwrap());
             }
-            let now = session.device().memory();
+            let now = session.memory().unwrap();
             assert_eq!(
                 (now.used, now.peak, now.pools),
-                (memory.used, memory.peak, memory.pools),
+                (before.used, before.peak, before.pools),
                 "{session:?}"
             );
             assert_eq!(session.compilations(), compiled);
@@ -136,7 +136,7 @@ fn arguments_on_the_device_are_copied_without_allocations() {
                 let y = double.call(&x).unwrap();
                 x = next.call(&y).unwrap();
             }
-            let memory = session.device().memory();
+            let before = session.memory().unwrap();
             let mut calls = Vec::new();
             for _ in 0..10 {
                 let (y, doubling) = counted(|| double.call(&x).unwrap());
@@ -145,10 +145,10 @@ fn arguments_on_the_device_are_copied_without_allocations() {
                 x = z;
                 calls.push((doubling, adding));
             }
-            let now = session.device().memory();
+            let now = session.memory().unwrap();
             assert_eq!(
                 (now.used, now.peak),
-                (memory.used, memory.peak),
+                (before.used, before.peak),
                 "{session:?}"
             );
             assert!(

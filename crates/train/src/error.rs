@@ -37,4 +37,23 @@ pub enum TrainError {
         /// What it should be.
         expected: String,
     },
+    /// An array of a file that is not made of such parts.
+    #[error(
+        "`{entry}` is to be part {at} of {of} of `{name}` in {file}, counted from 0, and the first axis of {shape:?} \
+         has no such part; say another one with `Stored::part`"
+    )]
+    NoPart {
+        /// The file.
+        file: String,
+        /// The entry that asks for it.
+        entry: String,
+        /// The array.
+        name: String,
+        /// The shape of the array, transposed if it is to be.
+        shape: Vec<usize>,
+        /// Which part.
+        at: usize,
+        /// Of how many.
+        of: usize,
+    },
 }

@@ -1,7 +1,8 @@
 //! Modules in checkpoints.
 
 use crate::error::TrainError;
-use loopwright_checkpoint::{ArrayInfo, Mismatch, compare, read, write};
+use crate::stored::Stored;
+use loopwright_checkpoint::{ArrayInfo, Checkpoint, Mismatch, compare, read, write};
 use loopwright_nn::Entry;
 use loopwright_tensor::{Array, Tensor, Variable, assign, realize};
 use std::collections::BTreeMap;
@@ -34,7 +35,7 @@ pub fn save(
 /// [`TrainError::Mismatch`] where the file has not exactly these entries with these shapes and dtypes;
 /// [`TrainError::Checkpoint`].
 pub fn load(path: &Path, entries: &[Entry]) -> Result<BTreeMap<String, String>, TrainError> {
-    put(path, entries, |_| false)
+    put(path, entries, own_name, |_| false, |_| false)
 }
 
 /// Puts the values of a file into those entries that it has: what else is in the file, and in the module,
@@ -43,42 +44,108 @@ pub fn load(path: &Path, entries: &[Entry]) -> Result<BTreeMap<String, String>, 
 /// # Errors
 /// As [`load`], for shapes and dtypes alone.
 pub fn load_part(path: &Path, entries: &[Entry]) -> Result<BTreeMap<String, String>, TrainError> {
-    put(path, entries, |mismatch| mismatch.different.is_empty())
+    put(
+        path,
+        entries,
+        own_name,
+        |_| false,
+        |mismatch| mismatch.different.is_empty(),
+    )
+}
+
+/// Puts the values of a file that another program wrote into entries, and gives the strings beside them.
+///
+/// `stored` says for an entry's name where its value lies, or nothing where the entry is to stay as it is.
+/// What is in the file and in no entry has to be `unwanted`, by its name there.
+///
+/// ```
+/// # use loopwright_x86 as _;
+/// use loopwright_nn::{Dense, Module};
+/// use loopwright_tensor::Array;
+/// use loopwright_train::{Stored, load_as};
+/// # use loopwright_tensor::DType;
+/// # use std::collections::BTreeMap;
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("model.safetensors");
+/// # let kernel = Array::from_f64(DType::F32, &[3, 2], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0])?;
+/// # let bias = Array::zeros(DType::F32, &[2])?;
+/// # let arrays = [("head/kernel", &kernel), ("head/bias", &bias), ("steps", &bias)];
+/// # loopwright_checkpoint::write(&path, arrays, &BTreeMap::new())?;
+///
+/// // A file with `head/kernel` as [inputs, outputs], `head/bias`, and `steps`, which we have no use for.
+/// let dense = Dense::new(2);
+/// let stored = |name: &str| match name {
+///     "weight" => Some(Stored::named("head/kernel").transposed()),
+///     name => Some(Stored::named(format!("head/{name}"))),
+/// };
+/// load_as(&path, &dense.entries(), stored, |name| name == "steps")?;
+/// let weight = dense.weight.get();
+/// assert_eq!(weight.sizes()?, [2, 3]);
+/// assert_eq!(weight.to_vec::<f32>()?, [0.0, 2.0, 4.0, 1.0, 3.0, 5.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`load`], in the file's words; [`TrainError::NoPart`].
+pub fn load_as(
+    path: &Path,
+    entries: &[Entry],
+    stored: impl Fn(&str) -> Option<Stored>,
+    unwanted: impl Fn(&str) -> bool,
+) -> Result<BTreeMap<String, String>, TrainError> {
+    put(path, entries, stored, unwanted, |_| false)
+}
+
+fn own_name(entry: &str) -> Option<Stored> {
+    Some(Stored::named(entry))
 }
 
 fn put(
     path: &Path,
     entries: &[Entry],
+    stored: impl Fn(&str) -> Option<Stored>,
+    unwanted: impl Fn(&str) -> bool,
     accept: impl Fn(&Mismatch) -> bool,
 ) -> Result<BTreeMap<String, String>, TrainError> {
-    let mut checkpoint = read(path)?;
+    let Checkpoint { arrays, metadata } = read(path)?;
+    let arrays = arrays
+        .into_iter()
+        .map(|(name, array)| (name, Arc::new(array)));
+    let arrays: BTreeMap<String, Arc<Array>> = arrays.collect();
+    let file = path.display().to_string();
+    let places = entries
+        .iter()
+        .filter_map(|entry| Some((entry, stored(&entry.name)?)));
+    let places: Vec<(&Entry, Stored)> = places.collect();
     let mut expected = BTreeMap::new();
-    for entry in entries {
+    for (entry, place) in &places {
         let variable = entry.variable();
+        let there = arrays.get(&place.name);
         // A size that nothing has said yet is the file's.
-        let shape = match (variable.shape().known(), checkpoint.arrays.get(&entry.name)) {
-            (Some(shape), _) => shape,
-            (None, Some(found)) => found.shape().to_vec(),
+        let shape = match (variable.shape().known(), there) {
+            (Some(shape), _) => place.shape_in_file(&shape),
+            (None, Some(there)) => there.shape().to_vec(),
             (None, None) => Vec::new(),
         };
-        expected.insert(entry.name.clone(), ArrayInfo::new(variable.dtype(), &shape));
+        let info = ArrayInfo::new(variable.dtype(), &shape);
+        expected.insert(place.name.clone(), info);
     }
-    let found = checkpoint.arrays.iter();
-    let found =
-        found.map(|(name, array)| (name.clone(), ArrayInfo::new(array.dtype(), array.shape())));
+    let found = arrays
+        .iter()
+        .filter(|(name, _)| expected.contains_key(*name) || !unwanted(name))
+        .map(|(name, array)| (name.clone(), ArrayInfo::new(array.dtype(), array.shape())));
     if let Err(mismatch) = compare(&expected, &found.collect())
         && !accept(&mismatch)
     {
-        let file = path.display().to_string();
         return Err(TrainError::Mismatch { file, mismatch });
     }
     let mut values: Vec<(&Variable, Tensor)> = Vec::new();
-    for entry in entries {
-        if let Some(array) = checkpoint.arrays.remove(&entry.name) {
-            let value = Tensor::of(array).in_shape(entry.variable().shape());
-            values.push((entry.variable(), value));
+    for (entry, place) in &places {
+        if let Some(array) = arrays.get(&place.name) {
+            let value = Tensor::of(place.value(array, &entry.name, &file)?);
+            values.push((entry.variable(), value.in_shape(entry.variable().shape())));
         }
     }
     assign(&values)?;
-    Ok(checkpoint.metadata)
+    Ok(metadata)
 }

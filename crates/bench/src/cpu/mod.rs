@@ -3,6 +3,7 @@
 
 mod networks;
 mod symbolic;
+mod tensors;
 
 use crate::field::Field;
 use crate::race::Limits;
@@ -12,6 +13,7 @@ use crate::{BenchError, Options, cores, peer};
 use loopwright_roofline::Roofline;
 use networks::networks;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Every row is at least as fast as the best peer.
 const LEAST_RATIO: f64 = 1.0;
@@ -37,6 +39,9 @@ const SECONDS_PER_SIDE: f64 = 3.0;
 /// A sample of the shortest work is then some hundred runs, and the clock and the first touch of cold caches
 /// are lost in it.
 const BURST_SECONDS: f64 = 2e-3;
+
+/// With several threads: libraries of peers spin for some milliseconds when their work is done.
+const REST: Duration = Duration::from_millis(30);
 
 /// Of 4096x1024 `f32`, the array of the memory-bound rows.
 const ARRAY_BYTES: f64 = 4096.0 * 1024.0 * 4.0;
@@ -134,6 +139,7 @@ pub fn cpu_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, BenchE
         samples: options.samples,
         seconds: SECONDS_PER_SIDE,
         burst: BURST_SECONDS,
+        rest: (options.threads.get() > 1).then_some(REST),
     };
     let only = options.only.as_deref();
     let wanted = |name: &str| only.is_none_or(|only| name.contains(only));
@@ -164,6 +170,7 @@ pub fn cpu_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, BenchE
                 .with_left_out(outcome.left_out),
         );
     }
+    rows.extend(tensors::rows(&field, &limits, &wanted, say)?);
     rows.extend(symbolic::rows(field.ours(), &limits, &wanted, say)?);
     let bars = field.peers().map(|peer| {
         let goal = COMPILERS.contains(&peer);

@@ -343,6 +343,7 @@ output d_x = d_middle + inverse1 * (d_normal1 - mean[c](d_normal1) - normal1 * a
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::field::Ours;
     use crate::side::Side;
     use loopwright::backend::backends;
     use loopwright::graph::Array;

@@ -2,6 +2,7 @@
 
 use crate::BenchError;
 use crate::exchange::compare;
+use crate::field::Ours;
 use crate::race::{Limits, Racer, race};
 use crate::report::Row;
 use crate::side::Side;

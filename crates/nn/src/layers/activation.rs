@@ -9,9 +9,9 @@ use loopwright_tensor::Tensor;
 pub enum Activation {
     /// What is positive.
     Relu,
-    /// `x * Phi(x)`.
+    /// `x * Phi(x)`, by the error function.
     Gelu,
-    /// The same by tanh, as GPT-2 was trained.
+    /// The same by tanh, as GPT-2 was trained: `gelu_new` in Hugging Face's models.
     GeluTanh,
     /// `x * sigmoid(x)`.
     Silu,

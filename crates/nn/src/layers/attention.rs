@@ -3,6 +3,7 @@
 use super::{Dense, Layer, inferred};
 use crate::Module;
 use crate::init::Init;
+use crate::mode::rounded;
 use loopwright_tensor::{Axis, DType, Tensor, concat, select};
 
 /// Rotary position embedding: pairs of features are turned by an angle that grows with the position.
@@ -49,6 +50,9 @@ impl Rope {
 /// Attention of several heads over `[batch, time, width]`.
 ///
 /// With fewer heads for keys and values than for queries, groups of query heads share one.
+///
+/// PyTorch's `MultiheadAttention` keeps the weights of queries, keys and values one below the other in
+/// `in_proj_weight`, GPT-2 beside each other in `c_attn`; here they are layers of their own, each a third of those.
 #[derive(Module)]
 pub struct Attention {
     /// Queries, `[heads * head width]`.
@@ -166,7 +170,7 @@ fn attention(
     let ([.., queries, width], [.., keys, _]) = (&rows[..], &columns[..]) else {
         return Tensor::from_error(query.refusal("attention", "its last axes are [time, width]"));
     };
-    let scores = query.matmul(&key.t()) * (1.0 / (*width as f64).sqrt());
+    let scores = rounded(query).matmul(&rounded(key).t()) * (1.0 / (*width as f64).sqrt());
     let never = Tensor::constant(loopwright_tensor::Scalar::min_value(scores.dtype()));
     let mut scores = scores;
     if causal {
@@ -186,5 +190,5 @@ fn attention(
         };
         scores = select(&mask, &scores, &never);
     }
-    scores.softmax(-1).matmul(value)
+    rounded(&scores.softmax(-1)).matmul(&rounded(value))
 }

@@ -3,6 +3,7 @@
 use super::{Layer, inferred};
 use crate::Module;
 use crate::init::Init;
+use crate::mode::rounded;
 use crate::module::{Collector, Parameter};
 use loopwright_tensor::{
     Axis, ConvOptions, DType, PoolOptions, Shape, Size, Tensor, avg_pool, conv, conv_transpose,
@@ -107,7 +108,7 @@ impl Layer for Conv {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
         add_bias(
-            conv(x, &self.weight.get(), &self.options),
+            conv(&rounded(x), &rounded(&self.weight.get()), &self.options),
             self.bias.as_ref(),
             self.spatial,
         )
@@ -162,7 +163,7 @@ impl ConvTranspose {
 impl Layer for ConvTranspose {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
-        let made = conv_transpose(x, &self.weight.get(), &self.options);
+        let made = conv_transpose(&rounded(x), &rounded(&self.weight.get()), &self.options);
         add_bias(made, self.bias.as_ref(), self.spatial)
     }
 }

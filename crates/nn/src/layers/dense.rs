@@ -3,6 +3,7 @@
 use super::{Layer, inferred};
 use crate::Module;
 use crate::init::Init;
+use crate::mode::weighted;
 use crate::module::Parameter;
 use loopwright_tensor::{Axis, DType, Shape, Size, Tensor};
 
@@ -75,7 +76,7 @@ impl Dense {
 impl Layer for Dense {
     #[track_caller]
     fn forward(&self, x: &Tensor) -> Tensor {
-        let product = x.matmul(&self.weight.get().t());
+        let product = weighted(x, &self.weight);
         match &self.bias {
             Some(bias) => product + bias.get(),
             None => product,

@@ -43,8 +43,8 @@ impl Layer for Dropout {
         if let Err(error) = self.count.variable().set(&(&count + 1)) {
             return Tensor::from_error(error);
         }
-        // A key of its own for every use.
-        let key = Key::new(self.seed).fold_in_value(&count);
+        // A key of its own for every use, and for every part of a batch.
+        let key = Key::new(self.seed).fold_in_value(&count).of_shard();
         random::dropout(&key, x, self.rate)
     }
 }

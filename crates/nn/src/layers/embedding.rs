@@ -3,6 +3,7 @@
 use super::Layer;
 use crate::Module;
 use crate::init::Init;
+use crate::mode::weighted;
 use crate::module::Parameter;
 use loopwright_tensor::{Axis, DType, Shape, Tensor};
 
@@ -45,7 +46,7 @@ impl Embedding {
     /// The likeness of each position to each row: what a language model with tied weights ends with.
     #[track_caller]
     pub fn attend(&self, x: &Tensor) -> Tensor {
-        x.matmul(&self.weight.get().t())
+        weighted(x, &self.weight)
     }
 }
 

@@ -20,6 +20,9 @@ fn scale(size: &Size, init: Init) -> Parameter {
 }
 
 /// Along the last axis: mean 0 and variance 1, then scaled and moved by parameters.
+///
+/// The variance is that of the elements themselves (divided by their number), and epsilon is added to it
+/// before its root, as in PyTorch.
 #[derive(Module)]
 pub struct LayerNorm {
     /// What the elements are multiplied by.
@@ -60,6 +63,9 @@ impl Layer for LayerNorm {
 }
 
 /// Along the last axis: divided by the root of the mean square, then scaled by a parameter.
+///
+/// Epsilon is 1e-6 where nothing is said, as in most language models; in PyTorch it is the dtype's own, 1.2e-7
+/// for `f32`.
 #[derive(Module)]
 pub struct RmsNorm {
     /// What the elements are multiplied by.
@@ -95,6 +101,10 @@ impl Layer for RmsNorm {
 
 /// Over all axes but the second, the channels: mean 0 and variance 1 in the batch, then scaled and moved
 /// by parameters. In use, running statistics of training stand for those of the batch.
+///
+/// As in PyTorch, the batch is normalised by its own variance, divided by the number of elements, and the running
+/// variance follows the unbiased one, divided by one less; a batch of one number for each channel is refused in
+/// training. PyTorch also counts batches (`num_batches_tracked`), which is not needed here.
 #[derive(Module)]
 pub struct BatchNorm {
     /// What the elements are multiplied by.
@@ -153,6 +163,14 @@ impl Layer for BatchNorm {
         let along = |tensor: Tensor| (2..x.rank()).fold(tensor, |tensor, _| tensor.unsqueeze(-1));
         let (mean, variance) = if is_training() {
             let over: Vec<usize> = (0..x.rank()).filter(|axis| *axis != 1).collect();
+            if let Ok(sizes) = x.sizes()
+                && over.iter().all(|axis| sizes[*axis] == 1)
+            {
+                return Tensor::from_error(x.refusal(
+                    "batch_norm",
+                    "in training there is a variance only of more than one number for each channel",
+                ));
+            }
             let mean = x.mean(over.clone());
             let variance = (x - along(mean.clone())).square().mean(over.clone());
             // Running statistics are of the population, the batch is a sample.

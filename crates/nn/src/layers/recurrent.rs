@@ -1,13 +1,15 @@
 //! Recurrent layers over `[batch, time, width]`.
 //!
 //! The weights are laid out and named as in PyTorch: `weight_ih` is `[gates * hidden, inputs]`, `weight_hh`
-//! `[gates * hidden, hidden]`, each with a bias.
+//! `[gates * hidden, hidden]`, each with a bias. A layer of several there is a row of layers here, and what PyTorch
+//! calls `weight_ih_l0` is `weight_ih` of the first.
 
 use super::inferred;
 use crate::Module;
 use crate::init::Init;
+use crate::mode::weighted;
 use crate::module::Parameter;
-use loopwright_tensor::{Axis, DType, Shape, Tensor, stack};
+use loopwright_tensor::{Axis, DType, Shape, Tensor, Tree, stack};
 
 /// The weights of a recurrent layer.
 #[derive(Module)]
@@ -39,12 +41,12 @@ impl Gates {
     /// What all steps' inputs give, in one product: `[batch, time, gates * hidden]`.
     #[track_caller]
     fn of_inputs(&self, x: &Tensor) -> Tensor {
-        x.matmul(&self.weight_ih.get().t()) + self.bias_ih.get()
+        weighted(x, &self.weight_ih) + self.bias_ih.get()
     }
 
     #[track_caller]
     fn of_hidden(&self, h: &Tensor) -> Tensor {
-        h.matmul(&self.weight_hh.get().t()) + self.bias_hh.get()
+        weighted(h, &self.weight_hh) + self.bias_hh.get()
     }
 }
 
@@ -90,12 +92,13 @@ layer! {
 }
 
 layer! {
-    /// A gated recurrent unit.
+    /// A gated recurrent unit. Its gates lie as reset, update, new; reset is applied to what the hidden state
+    /// gives, with its bias, as in PyTorch.
     Gru, 3
 }
 
 layer! {
-    /// Long short-term memory.
+    /// Long short-term memory. Its gates lie as input, forget, new, output, as in PyTorch.
     Lstm, 4
 }
 
@@ -159,6 +162,21 @@ pub struct LstmState {
     pub hidden: Tensor,
     /// `[batch, hidden]`, what is kept.
     pub cell: Tensor,
+}
+
+/// So that functions take and give it.
+impl Tree for LstmState {
+    fn visit(&self, see: &mut dyn FnMut(&Tensor)) {
+        see(&self.hidden);
+        see(&self.cell);
+    }
+
+    fn replace(&self, by: &mut dyn FnMut(&Tensor) -> Tensor) -> LstmState {
+        LstmState {
+            hidden: by(&self.hidden),
+            cell: by(&self.cell),
+        }
+    }
 }
 
 impl Lstm {

@@ -36,6 +36,8 @@ impl Layer for FeedForward {
 
 /// A block of a transformer: attention and a feed-forward network, each on normalised inputs and added to
 /// them. With `memory`, attention to what an encoder made stands between them.
+///
+/// [`TransformerBlock::causal`] is a block of GPT-2.
 #[derive(Module)]
 pub struct TransformerBlock {
     /// Before attention.
@@ -102,14 +104,26 @@ impl TransformerBlock {
         }
     }
 
-    /// What the block makes of a sequence, and of a memory where it attends to one.
+    /// What the block makes of a sequence, and of a memory: a decoder's block needs one, and others take none.
     #[track_caller]
     pub fn with_memory(&self, x: &Tensor, memory: Option<&Tensor>) -> Tensor {
         let drop = |x: Tensor| self.dropout.forward(&x);
+        let across = match (&self.norm_memory, &self.memory, memory) {
+            (Some(norm), Some(attention), Some(memory)) => Some((norm, attention, memory)),
+            (None, None, None) => None,
+            (_, _, None) => {
+                let reason =
+                    "a decoder's block attends to a memory; give it one with `with_memory`";
+                return Tensor::from_error(x.refusal("TransformerBlock", reason));
+            }
+            (_, _, Some(_)) => {
+                let reason =
+                    "it attends to no memory; `TransformerBlock::decoder` makes one that does";
+                return Tensor::from_error(x.refusal("TransformerBlock", reason));
+            }
+        };
         let mut x = x + drop(self.attention.forward(&self.norm1.forward(x)));
-        if let (Some(norm), Some(attention), Some(memory)) =
-            (&self.norm_memory, &self.memory, memory)
-        {
+        if let Some((norm, attention, memory)) = across {
             x = &x + drop(attention.attend(&norm.forward(&x), memory, None));
         }
         &x + drop(self.feed_forward.forward(&self.norm2.forward(&x)))

@@ -337,6 +337,7 @@ fn parts(tensor: &Tensor, gradient: &Tensor) -> Result<Parts, TensorError> {
             along,
         }
         .parts(*combine, tensor, gradient),
+        Kind::Marked(Mark::Label(_)) => one(gradient.clone()),
         Kind::Marked(Mark::Stop) => none(),
         Kind::Marked(Mark::Recompute) => {
             unreachable!("what flows through it goes past its operands")

@@ -10,6 +10,7 @@ mod version;
 
 use crate::error::{ErrorKind, TensorError};
 use crate::key;
+use crate::loops::Loops;
 use crate::lower;
 use crate::node::{Kind, Tensor, program_order};
 use crate::ops::AxisRef;
@@ -19,7 +20,7 @@ use crate::size;
 use crate::trace::{self, Trace};
 use crate::tree::Tree;
 use crate::variable::Variable;
-use family::{Dynamic, Family};
+use family::{Dynamic, Family, Sizes};
 use loopwright_runtime::RuntimeError;
 use smallvec::SmallVec;
 use std::panic::Location;
@@ -119,6 +120,14 @@ impl<T: Tree> Outcome for Vec<T> {
     }
 }
 
+impl<T: Tree, const N: usize> Outcome for [T; N] {
+    type Tree = [T; N];
+
+    fn into_tree(self) -> Result<[T; N], TensorError> {
+        Ok(self)
+    }
+}
+
 impl<A: Tree, B: Tree> Outcome for (A, B) {
     type Tree = (A, B);
 
@@ -186,6 +195,33 @@ impl<I: Tree, O: Outcome> Jit<I, O> {
             return (self.function)(arguments).into_tree();
         }
         let place = Location::caller();
+        let (mut versions, leaves, at, sizes) = self.prepared(arguments, place)?;
+        versions[at].call(&leaves, &sizes, place)
+    }
+
+    /// The loops that the function runs in for arguments like these: traced and compiled now if it has not been, and
+    /// not run. See [`Loops`] for what can be done with them.
+    ///
+    /// # Errors
+    /// As [`Jit::call`].
+    #[track_caller]
+    pub fn loops(&self, arguments: &I) -> Result<Loops, TensorError> {
+        let place = Location::caller();
+        if trace::is_on() {
+            let function = trace::name();
+            return Err(TensorError::at(ErrorKind::Traced { function }, place));
+        }
+        let (versions, _, at, _) = self.prepared(arguments, place)?;
+        let version = &versions[at];
+        Ok(Loops::new(&version.session, &version.compiled))
+    }
+
+    /// The version for arguments, made now if there is none: its place, and the values of open sizes.
+    fn prepared(
+        &self,
+        arguments: &I,
+        place: &'static Location<'static>,
+    ) -> Result<Prepared<'_, O::Tree>, TensorError> {
         let lift = |error: RuntimeError| TensorError::at(error.into(), place);
         let session = Session::current().map_err(lift)?;
         let mut leaves: SmallVec<[Tensor; 8]> = SmallVec::new();
@@ -214,7 +250,7 @@ impl<I: Tree, O: Outcome> Jit<I, O> {
                 (versions.len() - 1, sizes)
             }
         };
-        versions[at].call(&leaves, &sizes, place)
+        Ok((versions, leaves, at, sizes))
     }
 
     /// Every time that the function was traced, and why.
@@ -311,6 +347,7 @@ impl<I: Tree, O: Outcome> Jit<I, O> {
         let described = |tensor: &Tensor| (tensor.shape().clone(), tensor.dtype());
         Ok(Some(Version {
             session: session.clone(),
+            changes: compiled.changes(),
             compiled,
             memory: Vec::with_capacity(variables.len()),
             variables,
@@ -349,6 +386,14 @@ impl<I: Tree, O: Outcome> Jit<I, O> {
         }
     }
 }
+
+/// Versions of a function, the tensors of a call's arguments, which version takes them, and the values of open sizes.
+type Prepared<'a, T> = (
+    MutexGuard<'a, Vec<Version<T>>>,
+    SmallVec<[Tensor; 8]>,
+    usize,
+    Sizes,
+);
 
 /// A call that needs a trace.
 struct Call<'a, I> {

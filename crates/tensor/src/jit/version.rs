@@ -8,7 +8,7 @@ use crate::node::Tensor;
 use crate::session::{Compiled, Placed, Session};
 use crate::shape::Shape;
 use crate::tree::Tree;
-use crate::variable::{Variable, hold};
+use crate::variable::{self, Variable, hold};
 use loopwright_ops::{DType, Op};
 use loopwright_runtime::{Context, LinkOptions, Routine, RuntimeError};
 use std::panic::Location;
@@ -30,6 +30,8 @@ pub(crate) struct Version<O> {
     pub(crate) session: Session,
     pub(crate) family: Family,
     pub(crate) compiled: Arc<Compiled>,
+    /// How often its code had changed when the routines were linked.
+    pub(crate) changes: u64,
     /// In the order of their names in the program, and whether each is updated.
     pub(crate) variables: Vec<(Variable, bool)>,
     /// The same, each once, in the order of their identities.
@@ -85,9 +87,12 @@ impl<T: Tree> Version<T> {
         place: &'static Location<'static>,
     ) -> Result<T, TensorError> {
         let lift = |error: RuntimeError| TensorError::at(error.into(), place);
-        for (variable, updated) in &self.variables {
-            self.memory.push(variable.memory(&self.session, *updated)?);
-        }
+        variable::place(&self.session, &self.variables)?;
+        let placed = self.variables.iter().map(|(variable, _)| {
+            let memory = variable.memory();
+            memory.expect("a variable that was placed has memory")
+        });
+        self.memory.extend(placed);
         let at = self.free_instance(sizes, place)?;
         // The one used last comes first.
         self.instances[..=at].rotate_right(1);
@@ -122,6 +127,11 @@ impl<T: Tree> Version<T> {
         };
         // Variables that were set have new memory for good.
         self.instances.retain(is_linked);
+        let changes = self.compiled.changes();
+        if changes != self.changes {
+            self.instances.clear();
+            self.changes = changes;
+        }
         let alike = |instance: &Instance| instance.sizes == *sizes;
         let free = |instance: &Instance| alike(instance) && !instance.is_held();
         if let Some(at) = self.instances.iter().position(free) {
@@ -168,7 +178,7 @@ impl<T: Tree> Version<T> {
             sizes: &sized,
             prior: &[],
         };
-        let routine = context.link(&self.compiled.code, &options)?;
+        let routine = context.link(&self.compiled.code(), &options)?;
         let linked = routine.context();
         self.session.upload(linked, &missing)?;
         let alone = |name: &str| self.session.root().with_array(VALUE, linked, name);
@@ -258,7 +268,8 @@ mod tests {
 
     /// Where a variable lies.
     fn place(variable: &Variable, session: &Session) -> Loc {
-        let memory = variable.memory(session, false).expect("it has a value");
+        variable::place(session, &[(variable.clone(), false)]).expect("it has a value");
+        let memory = variable.memory().expect("it was placed");
         let context = memory.on(session).expect("it was moved there");
         context.node(VALUE).expect("it is called so").loc
     }

@@ -136,7 +136,7 @@ impl Tensor {
     /// The elements within bounds: what is below the lower is the lower, what is above the upper the upper.
     #[track_caller]
     pub fn clip<T: IntoScalar>(&self, low: T, high: T) -> Tensor {
-        self.maximum(&self.number(low)).minimum(&self.number(high))
+        self.maximum(low).minimum(high)
     }
 
     /// Whether the elements are close: `|a - b| <= absolute + relative * |b|`.
@@ -327,13 +327,42 @@ unary! {
     ctz Ctz "How many trailing bits are zero.";
 }
 
+/// What stands beside a tensor in an op of two: another tensor, or a number, which takes the tensor's dtype.
+///
+/// ```
+/// # use loopwright_x86 as _;
+/// use loopwright_tensor::Tensor;
+///
+/// let x = Tensor::from([1i64, 5, 3]);
+/// assert_eq!(x.gt(2).to_f64()?, [0.0, 1.0, 1.0]);
+/// assert_eq!(x.minimum(&Tensor::from([4i64, 4, 2])).maximum(2).to_f64()?, [2.0, 4.0, 2.0]);
+/// # Ok::<(), loopwright_tensor::TensorError>(())
+/// ```
+pub trait Operand {
+    /// It as a tensor beside another one.
+    fn beside(self, other: &Tensor) -> Tensor;
+}
+
+impl Operand for &Tensor {
+    fn beside(self, _: &Tensor) -> Tensor {
+        self.clone()
+    }
+}
+
+impl<T: IntoScalar> Operand for T {
+    #[track_caller]
+    fn beside(self, other: &Tensor) -> Tensor {
+        other.number(self)
+    }
+}
+
 macro_rules! binary {
     ($($name:ident $op:ident $doc:literal;)*) => {
         impl Tensor {
             $(#[doc = $doc]
             #[track_caller]
-            pub fn $name(&self, other: &Tensor) -> Tensor {
-                Tensor::map(Op::$op, &[self, other])
+            pub fn $name(&self, other: impl Operand) -> Tensor {
+                Tensor::map(Op::$op, &[self, &other.beside(self)])
             })*
         }
     };

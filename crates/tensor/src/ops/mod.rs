@@ -12,7 +12,7 @@ mod window;
 pub(crate) use axes::place as axis_place;
 pub use axes::{AxisRef, IntoAxes};
 pub use create::{Element, IntoScalar, realize};
-pub use elementwise::select;
+pub use elementwise::{Operand, select};
 pub use movement::{concat, stack};
 pub use slice::{IntoSlice, Slice};
 pub use window::Window;

@@ -258,9 +258,9 @@ fn computing_again_takes_more_work_and_less_memory() {
                     Tensor::zeros([8, 8], DType::F64),
                 );
                 loopwright_tensor::realize(&[x.clone(), w.clone()]).unwrap();
-                let before = session.device().memory().used;
+                let before = session.memory().unwrap().used;
                 let results = step.call(&(x, w)).unwrap();
-                let after = session.device().memory().used;
+                let after = session.memory().unwrap().used;
                 drop(results);
                 (step.reports()[0].tensors, after - before)
             })

@@ -8,13 +8,17 @@
 //!
 //! Repeating along an axis and turning axes around are then no nodes at all.
 
+mod names;
+
 use crate::classes::Classes;
 use crate::error::TensorError;
-use crate::node::{Along, Kind, Node, Tensor, View};
+use crate::node::{Along, Kind, Mark, Node, Tensor, View};
 use crate::program::Program;
 use crate::size;
 use loopwright_graph::{DimId, Graph, GraphBuilder, GraphError, NodeId, View as GraphView};
+use loopwright_ops::Op;
 use loopwright_symbolic::{Expr, Symbol};
+pub(crate) use names::{argument_name, input_name, output_name, size_name, variable_name};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -22,27 +26,6 @@ use smallvec::SmallVec;
 /// by their order in the program; results as [`output_name`] says.
 pub(crate) struct Lowered {
     pub(crate) graph: Graph,
-}
-
-pub(crate) fn input_name(at: usize) -> String {
-    format!("x{at}")
-}
-
-pub(crate) fn variable_name(at: usize) -> String {
-    format!("v{at}")
-}
-
-pub(crate) fn argument_name(at: usize) -> String {
-    format!("a{at}")
-}
-
-pub(crate) fn output_name(at: usize) -> String {
-    format!("y{at}")
-}
-
-/// What the open size at a place is called.
-pub(crate) fn size_name(at: usize) -> String {
-    format!("n{at}")
 }
 
 /// What stands for a tensor in the graph: a node, and for each axis the dimension that it is there, or
@@ -194,16 +177,26 @@ impl<'a> Lowering<'a> {
                 }
             }
         }
-        let mut made: FxHashMap<usize, DimId> = FxHashMap::default();
+        // What any of the axes is called, the first with a name.
+        let mut names: FxHashMap<usize, &str> = FxHashMap::default();
         for tensor in self.order {
             for (axis, description) in tensor.shape().axes().iter().enumerate() {
+                if let Some(name) = &description.name {
+                    let class = classes.find(self.slot(tensor, axis));
+                    names.entry(class).or_insert(name);
+                }
+            }
+        }
+        let mut made: FxHashMap<usize, DimId> = FxHashMap::default();
+        for tensor in self.order {
+            for axis in 0..tensor.rank() {
                 let slot = self.slot(tensor, axis);
                 let class = classes.find(slot);
                 let dim = match made.get(&class) {
                     Some(dim) => *dim,
                     None => {
                         let size = self.sizes[slot].clone();
-                        let dim = self.new_dim(description.name.as_deref(), size)?;
+                        let dim = self.new_dim(names.get(&class).copied(), size)?;
                         made.insert(class, dim);
                         dim
                     }
@@ -212,31 +205,6 @@ impl<'a> Lowering<'a> {
             }
         }
         Ok(())
-    }
-
-    fn new_dim(&mut self, name: Option<&str>, size: Expr) -> Result<DimId, GraphError> {
-        let is_name = |name: &&str| {
-            let mut letters = name.chars();
-            letters.next().is_some_and(|c| c.is_ascii_alphabetic())
-                && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
-        };
-        let base = name.filter(is_name);
-        // Parameters are called by a letter and a number; what a dimension is called must differ.
-        let free = |builder: &GraphBuilder, name: &str| builder.find_dim(name).is_none();
-        let mut count = self.builder_dims();
-        let name = match base.map(|base| format!("{base}_axis")) {
-            Some(name) if free(&self.builder, &name) => name,
-            _ => loop {
-                let name = format!("d{count}");
-                if free(&self.builder, &name) {
-                    break name;
-                }
-                count += 1;
-            },
-        };
-        let dim = self.builder.dim(&name)?;
-        self.builder.set_size(dim, size, "the tensor's shape");
-        Ok(dim)
     }
 
     fn builder_dims(&self) -> usize {
@@ -323,6 +291,28 @@ impl<'a> Lowering<'a> {
         })
     }
 
+    /// Puts the operands of an op that does not care in an order in which the result's last dimension is the last of these: a
+    /// node's dimensions are those of its first operand, then those that others have beside them, and so it lies in
+    /// memory.
+    fn in_order(&self, op: Op, operands: &mut [NodeId], dims: &[DimId]) {
+        let (true, [first, second]) = (op.info().commutative, operands) else {
+            return;
+        };
+        let dims_of = |node: NodeId| &self.builder.node(node).dims;
+        let last = dims
+            .iter()
+            .rev()
+            .find(|dim| dims_of(*first).contains(dim) || dims_of(*second).contains(dim));
+        let ends_so = |first: NodeId, second: NodeId| {
+            let new = dims_of(second).iter().rev();
+            let mut new = new.filter(|dim| !dims_of(first).contains(dim));
+            new.next().or(dims_of(first).last()) == last
+        };
+        if !ends_so(*first, *second) && ends_so(*second, *first) {
+            std::mem::swap(first, second);
+        }
+    }
+
     fn node(&mut self, at: usize, node: &Node) -> Result<Value, GraphError> {
         let dims = self.own(at);
         let made = match &node.kind {
@@ -341,6 +331,7 @@ impl<'a> Lowering<'a> {
                     let value = self.value(input);
                     operands.push(self.aligned(&value, &dims)?);
                 }
+                self.in_order(*op, &mut operands, &dims);
                 self.builder.map(*op, &operands)?
             }
             Kind::Cast | Kind::Bitcast => {
@@ -351,7 +342,13 @@ impl<'a> Lowering<'a> {
                     _ => self.builder.bitcast(operand, node.dtype)?,
                 }
             }
-            Kind::Marked(_) => return Ok(self.value(&node.inputs[0])),
+            Kind::Marked(mark) => {
+                let value = self.value(&node.inputs[0]);
+                if let Mark::Label(label) = mark {
+                    self.label(value.node, label)?;
+                }
+                return Ok(value);
+            }
             Kind::Reduce { op, over } => {
                 let input = &node.inputs[0];
                 let value = self.value(input);
@@ -584,6 +581,7 @@ impl<'a> Lowering<'a> {
 
     fn result(&mut self, tensor: &Tensor, name: &str) -> Result<(), GraphError> {
         let node = self.operand(tensor)?;
+        self.label_result(node, name)?;
         self.builder.output(name, node)
     }
 
