@@ -1,0 +1,2 @@
+"""Loopwright."""
+from . import _core
