@@ -1,21 +1,38 @@
 //! Arrays in memory.
 
 use loopwright_ops::{DType, Scalar};
+use std::any::Any;
 use std::fmt;
 
 /// The alignment of an array's first element: a cache line, and the widest vector register.
 const ALIGNMENT: usize = 64;
 
-/// A dense array in row-major order; the data starts at a multiple of 64 bytes.
+/// A dense array in row-major order; the data starts at a multiple of 64 bytes, unless it is [foreign](Array::foreign).
 pub struct Array {
     dtype: DType,
     shape: Vec<usize>,
-    /// The bytes, after `start` bytes that bring them to the alignment. Never grows, so that it
-    /// never moves.
-    storage: Vec<u8>,
-    start: usize,
+    storage: Storage,
     bytes: usize,
 }
+
+/// Where an array's bytes are.
+enum Storage {
+    /// After `start` bytes that bring them to the alignment. Never grows, so that it never moves.
+    Own { room: Vec<u8>, start: usize },
+    /// In memory that somebody else keeps.
+    Foreign(Foreign),
+}
+
+/// Memory that somebody else keeps.
+struct Foreign {
+    address: *const u8,
+    _owner: Box<dyn Any + Send + Sync>,
+}
+
+// SAFETY: the memory is only read, and whoever gave it has said that nobody writes it.
+unsafe impl Send for Foreign {}
+// SAFETY: as above.
+unsafe impl Sync for Foreign {}
 
 /// Bytes of a small page.
 const PAGE: usize = 4096;
@@ -107,11 +124,39 @@ impl Array {
         let start = storage.as_ptr().align_offset(alignment);
         // The only pointers that cannot be aligned are those of compile-time evaluation.
         assert!(start < alignment, "a byte pointer can be aligned");
+        let room = storage;
         Ok(Array {
             dtype,
             shape: shape.to_vec(),
-            storage,
-            start,
+            storage: Storage::Own { room, start },
+            bytes,
+        })
+    }
+
+    /// An array in memory that somebody else keeps, used where it lies. It is copied before it is written.
+    ///
+    /// # Safety
+    /// The address is that of the first of as many bytes as an array of that dtype and shape has, aligned for an
+    /// element. They stay there, and nobody writes them, until `owner` is dropped, which the array does when it goes.
+    pub unsafe fn foreign(
+        dtype: DType,
+        shape: &[usize],
+        address: *const u8,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Result<Array, ArrayError> {
+        let bytes = count(shape).and_then(|count| count.checked_mul(dtype.bytes()));
+        let bytes = bytes.ok_or_else(|| ArrayError::Memory {
+            dtype,
+            shape: shape.to_vec(),
+        })?;
+        let foreign = Foreign {
+            address,
+            _owner: owner,
+        };
+        Ok(Array {
+            dtype,
+            shape: shape.to_vec(),
+            storage: Storage::Foreign(foreign),
             bytes,
         })
     }
@@ -200,12 +245,25 @@ impl Array {
 
     /// Its bytes.
     pub fn bytes(&self) -> &[u8] {
-        &self.storage[self.start..self.start + self.bytes]
+        match &self.storage {
+            Storage::Own { room, start } => &room[*start..*start + self.bytes],
+            Storage::Foreign(_) if self.bytes == 0 => &[],
+            // SAFETY: so many bytes lie there, and nobody writes them, as whoever gave them has said.
+            Storage::Foreign(foreign) => unsafe {
+                std::slice::from_raw_parts(foreign.address, self.bytes)
+            },
+        }
     }
 
     /// Its bytes, to be written.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.storage[self.start..self.start + self.bytes]
+        if let Storage::Foreign(_) = self.storage {
+            *self = self.clone();
+        }
+        match &mut self.storage {
+            Storage::Own { room, start } => &mut room[*start..*start + self.bytes],
+            Storage::Foreign(_) => unreachable!("a copy has memory of its own"),
+        }
     }
 
     /// The element at an index for each dimension.
@@ -305,6 +363,21 @@ mod tests {
                 assert_eq!(array.len(), size);
             }
         }
+    }
+
+    #[test]
+    fn foreign_memory_is_read_where_it_lies_and_copied_to_be_written() {
+        let owner = std::sync::Arc::new([1.5f32, 2.5, 3.5]);
+        let kept = Box::new(std::sync::Arc::clone(&owner));
+        // SAFETY: the elements stay where they are as long as someone holds them, and nobody writes them.
+        let array = unsafe { Array::foreign(DType::F32, &[3], owner.as_ptr().cast(), kept) };
+        let mut array = array.expect("its size is known");
+        assert_eq!(array.bytes().as_ptr(), owner.as_ptr().cast());
+        array.set_flat(1, Scalar::f32(7.0));
+        assert_eq!(array.to_f64(), [1.5, 7.0, 3.5]);
+        assert_eq!(*owner, [1.5, 2.5, 3.5]);
+        // With the copy, nothing of it is held any more.
+        assert_eq!(std::sync::Arc::strong_count(&owner), 1);
     }
 
     #[test]

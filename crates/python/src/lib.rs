@@ -1,9 +1,44 @@
-//! The extension module `loopwright._core`.
+//! Loopwright in Python: the extension module `loopwright._core`.
+//!
+//! It has the class `Array` and the primitives; the package around it (`python/loopwright`) has the namespaces.
+
+mod array;
+mod device;
+mod dtype;
+mod errors;
+mod primitives;
+mod promote;
+
 use pyo3::prelude::*;
 
-#[pymodule]
+/// The part of Loopwright that is written in Rust.
+#[pymodule(gil_used = true)]
 mod _core {
     use super::*;
+
+    #[pymodule_export]
+    use super::array::{Array, asarray, py_matmul, unpickle};
+    #[pymodule_export]
+    use super::device::{PyDevice, current_device, devices, scope_variable, set_default_device};
+    #[pymodule_export]
+    use super::dtype::{PyDType, dtype};
+    #[pymodule_export]
+    use super::errors::{Error, GradientError, ScheduleError, TracedError};
+    #[pymodule_export]
+    use super::primitives::{
+        arange, arg_reduce, argsort, binary, bitcast, broadcast_to, cast, complex, concat,
+        constant, diagonal, einsum, flip, fourier, full, imag, irfft, linalg_cholesky, linalg_det,
+        linalg_eigh, linalg_inv, linalg_qr, linalg_slogdet, linalg_solve, linalg_solve_triangular,
+        linalg_svd, map, nonzero, ops, pad, permute, real, realize, reduce, repeat, reshape,
+        result_type, rfft, roll, scan, scatter, sort, squeeze, stack, take, take_along, tile, tril,
+        triu, unsqueeze, where_,
+    };
+
     #[pymodule_init]
-    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> { Ok(()) }
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        for (name, dtype) in super::dtype::ALL {
+            module.add(name, dtype)?;
+        }
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
 }

@@ -12,6 +12,7 @@ use loopwright_backend::{DeviceError, Element};
 use loopwright_graph::Array;
 use loopwright_threads::Event;
 use smallvec::SmallVec;
+use std::any::Any;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -177,6 +178,36 @@ impl Context {
     /// As [`download`](Context::download), and what [`Download::wait`] gives.
     pub fn read(&self, name: &str) -> Result<Option<Array>, RuntimeError> {
         self.download(name)?.map(Download::wait).transpose()
+    }
+
+    /// The values of a node where they lie, after waiting for them; `None` where the context has no such node, nothing has
+    /// written it, or the host cannot address it.
+    ///
+    /// # Safety
+    /// Nothing that writes the node is scheduled until the array is gone, and with it `keep`.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Stream`] where something failed.
+    pub unsafe fn in_place(
+        &self,
+        name: &str,
+        keep: Box<dyn Any + Send + Sync>,
+    ) -> Result<Option<Array>, RuntimeError> {
+        let Some(node) = self.find(name).filter(|node| self.is_written(node)) else {
+            return Ok(None);
+        };
+        let Some(start) = node.slab().address() else {
+            return Ok(None);
+        };
+        self.stream().wait()?;
+        let keep = Box::new((keep, Arc::clone(node)));
+        // SAFETY: a node lies within its slab, aligned, and keeps it; who writes it has been waited for, and nobody
+        // does any more, as the caller states.
+        let array = unsafe {
+            let address = start.add(node.loc().offset).cast_const();
+            Array::foreign(node.dtype, &node.shape, address, keep)
+        };
+        Ok(array.ok())
     }
 
     /// Schedules a copy of a node from another context, which may be on another stream or device; it waits

@@ -10,6 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// The name of a value in the context that holds nothing else.
 pub(crate) const VALUE: &str = "value";
 
+/// Bytes from which on a value is lent where it lies. To copy a smaller one is less than to have the routine that
+/// computed it work elsewhere as long as it is held.
+const LENT: usize = 1 << 14;
+
 /// A value. It lies on the host, on devices, or on both, and is moved when asked for. It only changes
 /// where nobody else holds it ([`Buffer::is_shared`]).
 #[derive(Clone)]
@@ -161,6 +165,25 @@ impl Buffer {
         let array = context.read(VALUE)?;
         let array = Arc::new(array.expect("the context was made with the value"));
         Ok(Arc::clone(host.insert(array)))
+    }
+
+    /// The value in memory of the host, where it lies if the device works there: what is held so stays as it is.
+    pub(crate) fn lent(&self) -> Result<Arc<Array>, RuntimeError> {
+        if let Some(array) = self.on_host() {
+            return Ok(array);
+        }
+        let pin = self.pin();
+        let context = self.places().contexts.first().map(|(_, c)| c.clone());
+        let context = context.expect("a value is on the host or on a device");
+        let bytes = context.node(VALUE).map_or(0, |node| node.bytes);
+        if bytes < LENT {
+            return self.array();
+        }
+        // SAFETY: a value is written again only where nobody holds it, and the pin does.
+        match unsafe { context.in_place(VALUE, Box::new(pin)) }? {
+            Some(array) => Ok(Arc::new(array)),
+            None => self.array(),
+        }
     }
 
     /// The value on the host, if it lies there.

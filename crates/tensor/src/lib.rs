@@ -79,7 +79,7 @@ pub use loopwright_runtime::Usage;
 pub use node::Tensor;
 pub use ops::{
     AxisRef, Element, IntoAxes, IntoScalar, IntoSlice, Operand, Slice, Window, concat, realize,
-    select, stack,
+    realize_with_held, select, stack,
 };
 pub use padding::PadMode;
 pub use parallel::{Parallel, parallel, shard};

@@ -3,12 +3,13 @@
 use super::{failure, refuse_shape};
 use crate::buffer::Buffer;
 use crate::error::{ErrorKind, TensorError};
-use crate::node::{Kind, Tensor};
+use crate::node::{Kind, Tensor, program_order};
 use crate::session::Session;
 use crate::shape::{Axis, IntoShape, Shape};
 use loopwright_graph::Array;
 use loopwright_ops::{DType, Kind as DTypeKind, Scalar};
 use loopwright_symbolic::Expr;
+use rustc_hash::FxHashMap;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -293,6 +294,34 @@ impl Tensor {
             .map_err(|error| TensorError::new(error.into()))
     }
 
+    /// The value in memory of the host, computed now if it is not there yet; not copied where it lies there already, and is
+    /// not small. Holding it keeps it from being written again.
+    ///
+    /// # Errors
+    /// As [`Tensor::realize`].
+    #[track_caller]
+    pub fn lent(&self) -> Result<Arc<Array>, TensorError> {
+        self.realize()?;
+        let value = self.node.value.get().expect("it has been computed");
+        value.lent().map_err(|error| TensorError::new(error.into()))
+    }
+
+    /// Whether its value is there, and need not be computed.
+    pub fn is_computed(&self) -> bool {
+        self.node.value.get().is_some()
+    }
+
+    /// A tensor of the same value that does not know what it was computed from, so that it can go; nothing if the value is
+    /// not there yet. There are no gradients through it.
+    #[track_caller]
+    pub fn detached(&self) -> Option<Tensor> {
+        let value = self.node.value.get()?;
+        Some(match self.node.kind {
+            Kind::Data => self.clone(),
+            _ => Tensor::of_buffer(value.clone(), self.shape().clone()),
+        })
+    }
+
     /// The elements in row-major order.
     ///
     /// # Errors
@@ -365,6 +394,56 @@ pub fn realize(tensors: &[Tensor]) -> Result<(), TensorError> {
     }
     let session = Session::current().map_err(|error| TensorError::at(error.into(), place))?;
     session.realize(tensors, place)
+}
+
+/// Computes several tensors in one program, and with them whatever they are computed from that someone else holds, too:
+/// it is likely to be asked for next, and is computed once so. Views are not kept.
+///
+/// # Errors
+/// As [`Tensor::realize`].
+#[track_caller]
+pub fn realize_with_held(tensors: &[Tensor]) -> Result<(), TensorError> {
+    let place = Location::caller();
+    let mut wanted: Vec<Tensor> = Vec::with_capacity(tensors.len());
+    for tensor in tensors {
+        tensor.check()?;
+        if !tensor.is_computed() {
+            wanted.push(tensor.clone());
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    wanted.extend(held_elsewhere(&wanted));
+    let session = Session::current().map_err(|error| TensorError::at(error.into(), place))?;
+    session.realize(&wanted, place)
+}
+
+/// What tensors are computed from that is held by someone beside them.
+fn held_elsewhere(tensors: &[Tensor]) -> Vec<Tensor> {
+    let order = program_order(tensors);
+    let mut uses: FxHashMap<u64, usize> = FxHashMap::default();
+    for tensor in &order {
+        for input in &tensor.node.inputs {
+            *uses.entry(input.node.id).or_default() += 1;
+        }
+    }
+    let is_held = |tensor: &&Tensor| {
+        let is_work = !matches!(
+            tensor.node.kind,
+            Kind::View(_) | Kind::Constant(_) | Kind::Index | Kind::Size(_) | Kind::Marked(_)
+        );
+        let inside = uses.get(&tensor.node.id).copied().unwrap_or(0);
+        // One is the order's own; the wanted ones are held by the list of them.
+        is_work && !tensor.is_computed() && Arc::strong_count(&tensor.node) > inside + 1
+    };
+    let is_wanted = |tensor: &&Tensor| !tensors.iter().any(|other| other.same(tensor));
+    order
+        .iter()
+        .filter(is_wanted)
+        .filter(is_held)
+        .cloned()
+        .collect()
 }
 
 fn counted(shape: &Shape) -> String {

@@ -11,7 +11,7 @@ mod window;
 
 pub(crate) use axes::place as axis_place;
 pub use axes::{AxisRef, IntoAxes};
-pub use create::{Element, IntoScalar, realize};
+pub use create::{Element, IntoScalar, realize, realize_with_held};
 pub use elementwise::{Operand, select};
 pub use movement::{concat, stack};
 pub use slice::{IntoSlice, Slice};

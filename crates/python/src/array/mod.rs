@@ -1,0 +1,632 @@
+//! The class `Array`.
+
+mod complex;
+mod convert;
+mod display;
+mod dlpack;
+mod exchange;
+mod index;
+mod operators;
+
+use crate::device::PyDevice;
+use crate::dtype::PyDType;
+use crate::errors::OrRaise;
+use loopwright_tensor::{Session, Tensor, realize_with_held};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyComplex, PyDict, PyTuple};
+use std::cell::Cell;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub(crate) use convert::{as_array, from_scalar, number};
+pub(crate) use exchange::{asarray, joined, stacked, unpickle};
+pub(crate) use index::places_of;
+pub(crate) use operators::{Operand, binary, map_promoted, py_matmul};
+
+/// So many ops that wait to be computed become a program of their own: a loop in Python must not become one program
+/// with all of its rounds.
+const MOST_WAITING: u32 = 256;
+
+thread_local! {
+    /// How many functions are traced or differentiated around: what arrays were computed from is kept then.
+    static RECORDING: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Whether a function is traced or differentiated on this thread.
+pub(crate) fn is_recording() -> bool {
+    RECORDING.get() > 0
+}
+
+/// Runs something while what arrays were computed from is kept.
+pub(crate) fn recorded<T>(run: impl FnOnce() -> T) -> T {
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            RECORDING.set(RECORDING.get() - 1);
+        }
+    }
+    RECORDING.set(RECORDING.get() + 1);
+    let _leave = Leave;
+    run()
+}
+
+/// What an `Array` stands for.
+#[derive(Clone)]
+pub(crate) struct Value {
+    /// The elements, or their real parts.
+    pub(crate) re: Tensor,
+    /// The imaginary parts, of the same shape and dtype.
+    pub(crate) im: Option<Tensor>,
+    /// Where it is computed.
+    pub(crate) session: Session,
+    /// How many ops may have to be computed for it.
+    waiting: u32,
+}
+
+impl Value {
+    /// Tensors on a device, with nothing behind them that has to be computed.
+    pub(crate) fn new(re: Tensor, im: Option<Tensor>, session: Session) -> Value {
+        Value {
+            re,
+            im,
+            session,
+            waiting: 1,
+        }
+    }
+
+    pub(crate) fn real(re: Tensor, session: Session) -> Value {
+        Value::new(re, None, session)
+    }
+
+    pub(crate) fn dtype(&self) -> PyDType {
+        PyDType {
+            part: self.re.dtype(),
+            complex: self.im.is_some(),
+        }
+    }
+
+    pub(crate) fn rank(&self) -> usize {
+        self.re.rank()
+    }
+
+    pub(crate) fn tensors(&self) -> impl Iterator<Item = &Tensor> {
+        [&self.re].into_iter().chain(self.im.as_ref())
+    }
+
+    /// The sizes of its axes, which must be known.
+    pub(crate) fn sizes(&self) -> PyResult<Vec<usize>> {
+        match self.re.shape().known() {
+            Some(sizes) => Ok(sizes),
+            None => self.re.sizes().or_raise(),
+        }
+    }
+
+    /// The same function of both parts.
+    pub(crate) fn parts(&self, function: impl Fn(&Tensor) -> Tensor) -> Value {
+        Value {
+            re: function(&self.re),
+            im: self.im.as_ref().map(function),
+            session: self.session.clone(),
+            waiting: self.waiting + 1,
+        }
+    }
+
+    /// The imaginary parts, zeros for real elements.
+    pub(crate) fn imaginary(&self) -> Tensor {
+        self.im.clone().unwrap_or_else(|| self.re.zeros_like())
+    }
+
+    /// Elements of another dtype. Of complex ones, the real parts where it is not complex.
+    pub(crate) fn cast(&self, dtype: PyDType) -> Value {
+        if self.dtype() == dtype {
+            return self.clone();
+        }
+        let mut cast = Value {
+            im: None,
+            ..self.clone()
+        };
+        cast.re = cast_part(&self.re, dtype.part);
+        if dtype.complex {
+            cast.im = Some(match &self.im {
+                Some(im) => cast_part(im, dtype.part),
+                None => cast.re.zeros_like(),
+            });
+        }
+        cast.waiting += 1;
+        cast
+    }
+
+    fn is_computed(&self) -> bool {
+        self.tensors().all(Tensor::is_computed)
+    }
+
+    /// Lets go of what it was computed from, if it has been.
+    fn settle(&mut self) {
+        if self.waiting == 0 || !self.is_computed() {
+            return;
+        }
+        self.waiting = 0;
+        for part in [Some(&mut self.re), self.im.as_mut()].into_iter().flatten() {
+            if let Some(detached) = part.detached() {
+                *part = detached;
+            }
+        }
+    }
+
+    /// Computes it, without the interpreter's lock.
+    pub(crate) fn realize(&self, py: Python<'_>) -> PyResult<()> {
+        realize(py, std::slice::from_ref(self))
+    }
+}
+
+/// Numbers become truth values by being not zero.
+fn cast_part(part: &Tensor, dtype: loopwright_ops::DType) -> Tensor {
+    match dtype {
+        _ if part.dtype() == dtype => part.clone(),
+        loopwright_ops::DType::Bool => part.ne(&part.zeros_like()),
+        _ => part.cast(dtype),
+    }
+}
+
+/// Computes values, those of a device in one program.
+pub(crate) fn realize(py: Python<'_>, values: &[Value]) -> PyResult<()> {
+    let open = values.iter().filter(|value| !value.is_computed());
+    let mut by_session: Vec<(Session, Vec<Tensor>)> = Vec::new();
+    for value in open {
+        let name = value.session.device().name();
+        let found = by_session
+            .iter()
+            .position(|(session, _)| session.device().name() == name);
+        let at = found.unwrap_or_else(|| {
+            by_session.push((value.session.clone(), Vec::new()));
+            by_session.len() - 1
+        });
+        by_session[at].1.extend(value.tensors().cloned());
+    }
+    for (session, tensors) in by_session {
+        py.detach(|| session.scope(|| realize_with_held(&tensors)))
+            .or_raise()?;
+    }
+    py.check_signals()
+}
+
+/// An n-dimensional array.
+///
+/// It is a formula until its value is asked for: then everything that is needed for it becomes one program for its
+/// device. `x[...] = v` and `x += v` change the array, and no other one.
+#[pyclass(name = "Array", module = "loopwright", frozen, weakref)]
+pub(crate) struct Array {
+    value: Mutex<Value>,
+}
+
+impl Array {
+    /// An array of a value that has been found right; where too much waits to be computed, it is computed now.
+    pub(crate) fn of(py: Python<'_>, value: Value) -> PyResult<Array> {
+        value.re.check().or_raise()?;
+        if let Some(im) = &value.im {
+            im.check().or_raise()?;
+        }
+        if value.waiting > MOST_WAITING && !is_recording() {
+            value.realize(py)?;
+        }
+        Ok(Array {
+            value: Mutex::new(value),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Value> {
+        self.value.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it stands for now.
+    pub(crate) fn value(&self) -> Value {
+        let mut value = self.lock();
+        if !is_recording() {
+            value.settle();
+        }
+        value.clone()
+    }
+
+    /// Lets it stand for something else.
+    pub(crate) fn set(&self, value: Value) {
+        // The old value goes when the lock is free again: that may take a while.
+        let old = std::mem::replace(&mut *self.lock(), value);
+        drop(old);
+    }
+
+    /// The same function of both parts.
+    pub(crate) fn parts(
+        &self,
+        py: Python<'_>,
+        function: impl Fn(&Tensor) -> Tensor,
+    ) -> PyResult<Array> {
+        Array::of(py, self.value().parts(function))
+    }
+
+    /// The elements in memory of the host, part by part.
+    pub(crate) fn host(&self, py: Python<'_>) -> PyResult<Vec<Arc<loopwright_graph::Array>>> {
+        let value = self.value();
+        value.realize(py)?;
+        let read = || value.tensors().map(Tensor::lent).collect();
+        let read: Result<_, _> = py.detach(read);
+        read.or_raise()
+    }
+}
+
+/// What is waiting for several operands together.
+pub(crate) fn waiting(values: &[&Value]) -> u32 {
+    let total = values.iter().map(|value| value.waiting).sum::<u32>();
+    total.saturating_add(1)
+}
+
+/// The device of several operands, which must be the same.
+pub(crate) fn common_session(values: &[&Value]) -> PyResult<Session> {
+    let Some((first, rest)) = values.split_first() else {
+        return Err(PyValueError::new_err("there are no arrays"));
+    };
+    let name = |value: &Value| value.session.device().name().to_owned();
+    match rest.iter().find(|value| name(value) != name(first)) {
+        None => Ok(first.session.clone()),
+        Some(other) => Err(PyValueError::new_err(format!(
+            "one array is on {}, another on {}; move one with to_device",
+            name(first),
+            name(other)
+        ))),
+    }
+}
+
+/// A value made of operands.
+pub(crate) fn made_of(values: &[&Value], re: Tensor, im: Option<Tensor>) -> PyResult<Value> {
+    Ok(Value {
+        re,
+        im,
+        session: common_session(values)?,
+        waiting: waiting(values),
+    })
+}
+
+#[pymethods]
+impl Array {
+    /// The type of its elements.
+    #[getter]
+    fn dtype(&self) -> PyDType {
+        self.lock().dtype()
+    }
+
+    /// The sizes of its axes; `None` for one that is open in a function that is traced.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let value = self.lock();
+        let axes = value.re.shape().axes();
+        let sizes = axes.iter().map(|axis| axis.known());
+        PyTuple::new(py, sizes.collect::<Vec<Option<usize>>>())
+    }
+
+    /// How many axes it has.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.lock().rank()
+    }
+
+    /// How many elements it has; `None` where that is open.
+    #[getter]
+    fn size(&self) -> Option<usize> {
+        self.lock().re.shape().elements()
+    }
+
+    /// The names of its axes; `None` for one without.
+    #[getter]
+    fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let value = self.lock();
+        let axes = value.re.shape().axes();
+        let names = axes.iter().map(|axis| axis.name.as_deref());
+        PyTuple::new(py, names.collect::<Vec<Option<&str>>>())
+    }
+
+    /// The device that it is computed on.
+    #[getter]
+    fn device(&self) -> PyDevice {
+        PyDevice {
+            session: self.lock().session.clone(),
+        }
+    }
+
+    /// A matrix the other way around.
+    #[getter(T)]
+    fn transposed(&self, py: Python<'_>) -> PyResult<Array> {
+        let rank = self.lock().rank();
+        if rank != 2 {
+            return Err(PyValueError::new_err(format!(
+                "T is for arrays of two axes, and this one has {rank}; use mT or permute_dims"
+            )));
+        }
+        self.parts(py, |part| part.transpose(0, 1))
+    }
+
+    /// A stack of matrices, each the other way around.
+    #[getter(mT)]
+    fn matrix_transposed(&self, py: Python<'_>) -> PyResult<Array> {
+        let rank = self.lock().rank();
+        if rank < 2 {
+            return Err(PyValueError::new_err(format!(
+                "mT is for arrays of two axes and more, and this one has {rank}"
+            )));
+        }
+        self.parts(py, |part| part.transpose(-1, -2))
+    }
+
+    /// The array on another device.
+    #[pyo3(signature = (device, /, *, stream=None))]
+    fn to_device(
+        slf: &Bound<'_, Self>,
+        device: &Bound<'_, PyAny>,
+        stream: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<Array>> {
+        let py = slf.py();
+        if stream.is_some_and(|stream| !stream.is_none()) {
+            return Err(PyValueError::new_err(
+                "devices here have no streams to name",
+            ));
+        }
+        let session = crate::device::of_argument(py, Some(device))?;
+        let value = slf.get().value();
+        if session.device().name() == value.session.device().name() {
+            return Ok(slf.clone().unbind());
+        }
+        Py::new(py, moved(py, &value, &session)?)
+    }
+
+    /// Computes the value now, if it is not there yet, and gives the array back.
+    fn realize<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        slf.get().value().realize(slf.py())?;
+        Ok(slf.clone())
+    }
+
+    /// Whether its value is there.
+    #[getter]
+    fn is_computed(&self) -> bool {
+        self.lock().is_computed()
+    }
+
+    /// The only element as a Python number.
+    fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        convert::item(py, self)
+    }
+
+    /// The elements as nested lists of Python numbers.
+    fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        convert::tolist(py, self)
+    }
+
+    /// The same elements with names for the axes.
+    #[pyo3(signature = (*names))]
+    fn named(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Array> {
+        let value = self.value();
+        if names.len() != value.rank() {
+            return Err(PyValueError::new_err(format!(
+                "named: {} names for {} axes",
+                names.len(),
+                value.rank()
+            )));
+        }
+        let name = |part: &Tensor| {
+            let unnamed = part.unnamed();
+            let names = names.iter().enumerate();
+            names.fold(unnamed, |part, (axis, name)| part.rename(axis, name))
+        };
+        Array::of(py, value.parts(name))
+    }
+
+    /// The same elements without names for the axes.
+    fn unnamed(&self, py: Python<'_>) -> PyResult<Array> {
+        self.parts(py, Tensor::unnamed)
+    }
+
+    /// The same elements under a name that schedules and loops can speak of.
+    fn label(&self, py: Python<'_>, label: &str) -> PyResult<Array> {
+        self.parts(py, |part| part.label(label))
+    }
+
+    fn __array_namespace__<'py>(
+        slf: &Bound<'py, Self>,
+        api_version: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        const VERSIONS: [&str; 4] = ["2021.12", "2022.12", "2023.12", "2024.12"];
+        match api_version {
+            Some(version) if !VERSIONS.contains(&version) => Err(PyValueError::new_err(format!(
+                "the Array API of {version} is not here; the latest is 2024.12"
+            ))),
+            _ => Ok(slf.py().import("loopwright")?.into_any()),
+        }
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        let value = self.lock();
+        match value.re.shape().axes().first() {
+            None => Err(PyTypeError::new_err("len() of an array without axes")),
+            Some(_) => Ok(value.sizes()?[0]),
+        }
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        let element = convert::only(py, self, "bool")?;
+        Ok(element.iter().any(|part| part.is_true()))
+    }
+
+    fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let element = convert::only(py, self, "int")?;
+        let [element] = element[..] else {
+            return Err(PyTypeError::new_err("int() of a complex array"));
+        };
+        let number = convert::scalar_object(py, element)?;
+        py.get_type::<pyo3::types::PyInt>().call1((number,))
+    }
+
+    fn __float__(&self, py: Python<'_>) -> PyResult<f64> {
+        match convert::only(py, self, "float")?[..] {
+            [element] => Ok(element.to_f64()),
+            _ => Err(PyTypeError::new_err("float() of a complex array")),
+        }
+    }
+
+    fn __complex__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyComplex>> {
+        let parts = convert::only(py, self, "complex")?;
+        let im = parts.get(1).map_or(0.0, |im| im.to_f64());
+        Ok(PyComplex::from_doubles(py, parts[0].to_f64(), im))
+    }
+
+    fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if self.lock().dtype().complex || !self.lock().re.dtype().is_int() {
+            let dtype = self.lock().dtype().name();
+            return Err(PyTypeError::new_err(format!(
+                "only arrays of integers are indices, not {dtype}"
+            )));
+        }
+        convert::item(py, self)
+    }
+
+    fn __hash__(&self) -> PyResult<isize> {
+        Err(PyTypeError::new_err("arrays change, and have no hash"))
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        if slf.get().lock().rank() == 0 {
+            return Err(PyTypeError::new_err("an array without axes has no rows"));
+        }
+        // All rows are taken of one computed value.
+        slf.get().value().realize(slf.py())?;
+        let rows = slf.len()?;
+        let rows: Vec<_> = (0..rows)
+            .map(|row| slf.get_item(row))
+            .collect::<PyResult<_>>()?;
+        Ok(pyo3::types::PyList::new(slf.py(), rows)?
+            .try_iter()?
+            .into_any())
+    }
+
+    fn __contains__(&self, py: Python<'_>, item: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Some(operand) = Operand::of(py, item)? else {
+            return Ok(false);
+        };
+        let equal = binary(py, operators::Binary::Eq, &self.value(), &operand)?;
+        let any = equal.re.any(..);
+        Array::of(py, Value::real(any, equal.session))?.__bool__(py)
+    }
+
+    fn __getitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Array> {
+        index::get(py, &self.value(), key)
+    }
+
+    fn __setitem__(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let changed = index::set(py, &self.value(), key, value)?;
+        self.set(changed);
+        Ok(())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        display::repr(py, self)
+    }
+
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        display::text(py, self)
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Array> {
+        Array::of(py, self.value())
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Array> {
+        Array::of(py, self.value())
+    }
+
+    fn __format__<'py>(slf: &Bound<'py, Self>, format: &str) -> PyResult<Bound<'py, PyAny>> {
+        match format.is_empty() || slf.get().lock().rank() > 0 {
+            true => Ok(slf.str()?.into_any()),
+            false => slf
+                .get()
+                .item(slf.py())?
+                .call_method1("__format__", (format,)),
+        }
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Py<PyAny>, Bound<'py, PyTuple>)> {
+        exchange::reduce(slf)
+    }
+
+    #[pyo3(signature = (dtype=None, *, copy=None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let numpy = py.import("numpy")?;
+        let view = pyo3::types::PyMemoryView::from(slf.as_any())?;
+        let array = numpy.call_method1("asarray", (view,))?;
+        let options = PyDict::new(py);
+        if let Some(copy) = copy {
+            options.set_item("copy", copy)?;
+        }
+        if let Some(dtype) = dtype {
+            options.set_item("dtype", dtype)?;
+        }
+        match options.is_empty() {
+            true => Ok(array),
+            false => numpy.call_method("array", (array,), Some(&options)),
+        }
+    }
+
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut pyo3::ffi::Py_buffer,
+        flags: std::ffi::c_int,
+    ) -> PyResult<()> {
+        // SAFETY: the interpreter gives a view to be filled.
+        unsafe { exchange::fill_buffer(&slf, view, flags) }
+    }
+
+    unsafe fn __releasebuffer__(&self, view: *mut pyo3::ffi::Py_buffer) {
+        // SAFETY: the interpreter gives back what was filled before.
+        unsafe { exchange::release_buffer(view) }
+    }
+
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if stream.is_some_and(|stream| !stream.is_none()) {
+            return Err(PyValueError::new_err("the host's memory has no streams"));
+        }
+        dlpack::give(py, self, max_version, dl_device, copy)
+    }
+
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        dlpack::HOST
+    }
+}
+
+/// The value on another device.
+pub(crate) fn moved(py: Python<'_>, value: &Value, session: &Session) -> PyResult<Array> {
+    value.realize(py)?;
+    let copy = |part: &Tensor| {
+        let array = py.detach(|| part.array()).or_raise()?;
+        Ok::<_, PyErr>(Tensor::of(array).in_shape(part.shape()))
+    };
+    let im = value.im.as_ref().map(copy).transpose()?;
+    Array::of(py, Value::new(copy(&value.re)?, im, session.clone()))
+}
+
+/// The mistake that an index is outside.
+pub(crate) fn outside(error: &loopwright_tensor::TensorError) -> PyErr {
+    PyIndexError::new_err(error.kind().to_string())
+}

@@ -1,0 +1,483 @@
+//! Operators: `x + y`, `2 * x`, `x < y`, and their in-place forms.
+#![allow(
+    unsafe_op_in_unsafe_fn,
+    reason = "what `pymethods` writes for methods that a macro of ours writes"
+)]
+
+use super::complex::Pair;
+use super::convert::{from_scalar, number};
+use super::{Array, Value, exchange, made_of};
+use crate::dtype::{FLOAT, PyDType};
+use crate::promote::{Number, promoted};
+use loopwright_ops::{DType, Op};
+use loopwright_tensor::Tensor;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyNotImplemented;
+
+/// An operator of two operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Binary {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    FloorDiv,
+    Mod,
+    Pow,
+    And,
+    Or,
+    Xor,
+    Shl,
+    Shr,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Min,
+    Max,
+    Atan2,
+    Hypot,
+    CopySign,
+}
+
+impl Binary {
+    const ALL: [Binary; 23] = [
+        Binary::Add,
+        Binary::Sub,
+        Binary::Mul,
+        Binary::Div,
+        Binary::FloorDiv,
+        Binary::Mod,
+        Binary::Pow,
+        Binary::And,
+        Binary::Or,
+        Binary::Xor,
+        Binary::Shl,
+        Binary::Shr,
+        Binary::Eq,
+        Binary::Ne,
+        Binary::Lt,
+        Binary::Le,
+        Binary::Gt,
+        Binary::Ge,
+        Binary::Min,
+        Binary::Max,
+        Binary::Atan2,
+        Binary::Hypot,
+        Binary::CopySign,
+    ];
+
+    /// The scalar op that it is.
+    fn op(self) -> Op {
+        match self {
+            Binary::Add => Op::Add,
+            Binary::Sub => Op::Sub,
+            Binary::Mul => Op::Mul,
+            Binary::Div => Op::Div,
+            Binary::FloorDiv => Op::FloorDiv,
+            Binary::Mod => Op::Mod,
+            Binary::Pow => Op::Pow,
+            Binary::And => Op::And,
+            Binary::Or => Op::Or,
+            Binary::Xor => Op::Xor,
+            Binary::Shl => Op::Shl,
+            Binary::Shr => Op::Shr,
+            Binary::Eq => Op::Eq,
+            Binary::Ne => Op::Ne,
+            Binary::Lt => Op::Lt,
+            Binary::Le => Op::Le,
+            Binary::Gt => Op::Gt,
+            Binary::Ge => Op::Ge,
+            Binary::Min => Op::Min,
+            Binary::Max => Op::Max,
+            Binary::Atan2 => Op::Atan2,
+            Binary::Hypot => Op::Hypot,
+            Binary::CopySign => Op::CopySign,
+        }
+    }
+
+    fn from_op(op: Op) -> Option<Binary> {
+        Binary::ALL.into_iter().find(|binary| binary.op() == op)
+    }
+
+    /// Whether whole numbers become floats before it.
+    fn is_of_floats(self) -> bool {
+        matches!(
+            self,
+            Binary::Div | Binary::Atan2 | Binary::Hypot | Binary::CopySign
+        )
+    }
+}
+
+/// What stands beside an array.
+pub(crate) enum Operand {
+    Array(Value),
+    Number(Number),
+}
+
+impl Operand {
+    /// An array, a Python number, or what shares its memory as arrays do; `None` for all else.
+    pub(crate) fn of(py: Python<'_>, object: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
+        if let Ok(array) = object.cast::<Array>() {
+            return Ok(Some(Operand::Array(array.get().value())));
+        }
+        if let Some(number) = number(object)? {
+            return Ok(Some(Operand::Number(number)));
+        }
+        if !exchange::is_array_like(object)? {
+            return Ok(None);
+        }
+        let value = exchange::of_object(py, object, None)?;
+        Ok(Some(Operand::Array(value)))
+    }
+
+    fn dtype(&self, beside: PyDType) -> PyResult<PyDType> {
+        match self {
+            Operand::Array(value) => promoted(beside, value.dtype()),
+            Operand::Number(number) => Ok(number.beside(beside)),
+        }
+    }
+
+    /// It as a value of a dtype, on the device of the other operand if it is a number or came from elsewhere.
+    fn value(&self, dtype: PyDType, other: &Value) -> PyResult<Value> {
+        match self {
+            Operand::Array(value) => Ok(value.cast(dtype)),
+            Operand::Number(number) => from_scalar(*number, dtype, &other.session),
+        }
+    }
+}
+
+/// An op of two operands, of which the first is an array.
+pub(crate) fn binary(
+    _py: Python<'_>,
+    op: Binary,
+    left: &Value,
+    right: &Operand,
+) -> PyResult<Value> {
+    let dtype = operand_dtype(op, left, right)?;
+    let right = right.value(dtype, left)?;
+    combined(op, &left.cast(dtype), &right)
+}
+
+/// The same with the operands the other way around.
+fn binary_swapped(op: Binary, left: &Value, right: &Operand) -> PyResult<Value> {
+    let dtype = operand_dtype(op, left, right)?;
+    let right = right.value(dtype, left)?;
+    combined(op, &right, &left.cast(dtype))
+}
+
+fn operand_dtype(op: Binary, left: &Value, right: &Operand) -> PyResult<PyDType> {
+    let dtype = right.dtype(left.dtype())?;
+    Ok(match op.is_of_floats() && !dtype.part.is_float() {
+        true => PyDType::real(FLOAT),
+        false => dtype,
+    })
+}
+
+/// An op on operands of one dtype.
+fn combined(op: Binary, left: &Value, right: &Value) -> PyResult<Value> {
+    let values = [left, right];
+    let (Some(left_im), Some(right_im)) = (&left.im, &right.im) else {
+        let (a, b) = (&left.re, &right.re);
+        // Arithmetic of truth values is that of numbers.
+        let made = Tensor::map(op.op(), &[a, b]);
+        return made_of(&values, made, None);
+    };
+    let a = Pair(left.re.clone(), left_im.clone());
+    let b = Pair(right.re.clone(), right_im.clone());
+    let made = match op {
+        Binary::Add => a.add(&b),
+        Binary::Sub => a.sub(&b),
+        Binary::Mul => a.mul(&b),
+        Binary::Div => a.div(&b),
+        Binary::Pow => a.pow(&b),
+        Binary::Eq => return made_of(&values, a.equals(&b), None),
+        Binary::Ne => return made_of(&values, !a.equals(&b), None),
+        _ => {
+            return Err(PyTypeError::new_err(format!(
+                "`{}` is not for complex numbers",
+                op.op().name()
+            )));
+        }
+    };
+    made_of(&values, made.0, Some(made.1))
+}
+
+/// A scalar op by its name on operands that first meet in one dtype.
+pub(crate) fn map_promoted(
+    py: Python<'_>,
+    op: Op,
+    left: &Bound<'_, PyAny>,
+    right: &Bound<'_, PyAny>,
+) -> PyResult<Array> {
+    let Some(op) = Binary::from_op(op) else {
+        let name = op.name();
+        return Err(PyTypeError::new_err(format!(
+            "`{name}` is not an op of two numbers"
+        )));
+    };
+    let refuse = |object: &Bound<'_, PyAny>| {
+        let kind = object.get_type().name()?.to_string();
+        Err(PyTypeError::new_err(format!(
+            "`{}` takes arrays and numbers, not {kind}",
+            op.op().name()
+        )))
+    };
+    let Some(a) = Operand::of(py, left)? else {
+        return refuse(left);
+    };
+    let Some(b) = Operand::of(py, right)? else {
+        return refuse(right);
+    };
+    let made = match (&a, &b) {
+        (Operand::Array(a), b) => binary(py, op, a, b)?,
+        (a, Operand::Array(b)) => binary_swapped(op, b, a)?,
+        (Operand::Number(first), Operand::Number(_)) => {
+            let session = crate::device::current(py)?;
+            let first = from_scalar(*first, first.own(), &session)?;
+            binary(py, op, &first, &b)?
+        }
+    };
+    Array::of(py, made)
+}
+
+/// A matrix product of promoted operands.
+fn matmul(left: &Value, right: &Value) -> PyResult<Value> {
+    let dtype = promoted(left.dtype(), right.dtype())?;
+    let (a, b) = (left.cast(dtype), right.cast(dtype));
+    for operand in [&a, &b] {
+        if operand.rank() == 0 {
+            return Err(pyo3::exceptions::PyValueError::new_err(
+                "matmul: an operand has no axes; use * for products with numbers",
+            ));
+        }
+    }
+    let values = [&a, &b];
+    match (&a.im, &b.im) {
+        (Some(a_im), Some(b_im)) => {
+            let made = Pair(a.re.clone(), a_im.clone()).matmul(&Pair(b.re.clone(), b_im.clone()));
+            made_of(&values, made.0, Some(made.1))
+        }
+        _ => made_of(&values, a.re.matmul(&b.re), None),
+    }
+}
+
+/// The matrix product of two arrays.
+#[pyfunction]
+#[pyo3(name = "matmul")]
+pub(crate) fn py_matmul(py: Python<'_>, left: &Array, right: &Array) -> PyResult<Array> {
+    Array::of(py, matmul(&left.value(), &right.value())?)
+}
+
+fn not_implemented(py: Python<'_>) -> Py<PyAny> {
+    PyNotImplemented::get(py).to_owned().into_any().unbind()
+}
+
+fn given(py: Python<'_>, value: Value) -> PyResult<Py<PyAny>> {
+    Ok(Py::new(py, Array::of(py, value)?)?.into_any())
+}
+
+impl Array {
+    fn operate(
+        &self,
+        py: Python<'_>,
+        op: Binary,
+        other: &Bound<'_, PyAny>,
+        swapped: bool,
+    ) -> PyResult<Py<PyAny>> {
+        let Some(other) = Operand::of(py, other)? else {
+            return Ok(not_implemented(py));
+        };
+        let value = self.value();
+        let made = match swapped {
+            false => binary(py, op, &value, &other)?,
+            true => binary_swapped(op, &value, &other)?,
+        };
+        given(py, made)
+    }
+
+    /// The in-place form: the dtype and the shape stay.
+    fn operate_in_place(
+        &self,
+        py: Python<'_>,
+        op: Binary,
+        other: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let Some(operand) = Operand::of(py, other)? else {
+            return Err(PyTypeError::new_err(format!(
+                "`{}=` takes arrays and numbers, not {}",
+                op.op().name(),
+                other.get_type().name()?
+            )));
+        };
+        let value = self.value();
+        let made = binary(py, op, &value, &operand)?;
+        self.replace(py, &value, made, op.op().name())
+    }
+
+    fn replace(&self, py: Python<'_>, before: &Value, made: Value, op: &str) -> PyResult<()> {
+        if made.dtype() != before.dtype() {
+            return Err(PyTypeError::new_err(format!(
+                "`{op}=` would make {} of {}; an array keeps its dtype in place",
+                made.dtype().name(),
+                before.dtype().name()
+            )));
+        }
+        made.re
+            .check()
+            .map_err(|error| crate::errors::of_tensor(&error))?;
+        if made.sizes()? != before.sizes()? {
+            return Err(pyo3::exceptions::PyValueError::new_err(format!(
+                "`{op}=` would make {} of {}; an array keeps its shape in place",
+                made.re.shape(),
+                before.re.shape()
+            )));
+        }
+        let made = Array::of(py, made)?;
+        self.set(made.value());
+        Ok(())
+    }
+}
+
+macro_rules! operators {
+    ($($op:ident $plain:ident $reflected:ident $in_place:ident;)*) => {
+        #[pymethods]
+        impl Array {
+            $(
+                fn $plain(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                    self.operate(py, Binary::$op, other, false)
+                }
+
+                fn $reflected(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                    self.operate(py, Binary::$op, other, true)
+                }
+
+                fn $in_place(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+                    self.operate_in_place(py, Binary::$op, other)
+                }
+            )*
+        }
+    };
+}
+
+operators! {
+    Add __add__ __radd__ __iadd__;
+    Sub __sub__ __rsub__ __isub__;
+    Mul __mul__ __rmul__ __imul__;
+    Div __truediv__ __rtruediv__ __itruediv__;
+    FloorDiv __floordiv__ __rfloordiv__ __ifloordiv__;
+    Mod __mod__ __rmod__ __imod__;
+    And __and__ __rand__ __iand__;
+    Or __or__ __ror__ __ior__;
+    Xor __xor__ __rxor__ __ixor__;
+    Shl __lshift__ __rlshift__ __ilshift__;
+    Shr __rshift__ __rrshift__ __irshift__;
+}
+
+#[pymethods]
+impl Array {
+    fn __pow__(
+        &self,
+        py: Python<'_>,
+        other: &Bound<'_, PyAny>,
+        modulo: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<PyAny>> {
+        match modulo.is_none() {
+            true => self.operate(py, Binary::Pow, other, false),
+            false => Ok(not_implemented(py)),
+        }
+    }
+
+    fn __rpow__(
+        &self,
+        py: Python<'_>,
+        other: &Bound<'_, PyAny>,
+        _modulo: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<PyAny>> {
+        self.operate(py, Binary::Pow, other, true)
+    }
+
+    fn __ipow__(
+        &self,
+        py: Python<'_>,
+        other: &Bound<'_, PyAny>,
+        _modulo: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        self.operate_in_place(py, Binary::Pow, other)
+    }
+
+    fn __matmul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        match Operand::of(py, other)? {
+            Some(Operand::Array(other)) => given(py, matmul(&self.value(), &other)?),
+            _ => Ok(not_implemented(py)),
+        }
+    }
+
+    fn __rmatmul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        match Operand::of(py, other)? {
+            Some(Operand::Array(other)) => given(py, matmul(&other, &self.value())?),
+            _ => Ok(not_implemented(py)),
+        }
+    }
+
+    fn __imatmul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Some(Operand::Array(other)) = Operand::of(py, other)? else {
+            return Err(PyTypeError::new_err("`matmul=` takes arrays"));
+        };
+        let value = self.value();
+        let made = matmul(&value, &other)?;
+        self.replace(py, &value, made, "matmul")
+    }
+
+    fn __richcmp__(
+        &self,
+        py: Python<'_>,
+        other: &Bound<'_, PyAny>,
+        op: pyo3::basic::CompareOp,
+    ) -> PyResult<Py<PyAny>> {
+        use pyo3::basic::CompareOp;
+        let op = match op {
+            CompareOp::Eq => Binary::Eq,
+            CompareOp::Ne => Binary::Ne,
+            CompareOp::Lt => Binary::Lt,
+            CompareOp::Le => Binary::Le,
+            CompareOp::Gt => Binary::Gt,
+            CompareOp::Ge => Binary::Ge,
+        };
+        self.operate(py, op, other, false)
+    }
+
+    fn __neg__(&self, py: Python<'_>) -> PyResult<Array> {
+        self.parts(py, |part| -part)
+    }
+
+    fn __pos__(&self, py: Python<'_>) -> PyResult<Array> {
+        let value = self.value();
+        match value.re.dtype() {
+            DType::Bool => Err(PyTypeError::new_err("`+` is for numbers, not bool")),
+            _ => Array::of(py, value),
+        }
+    }
+
+    fn __abs__(&self, py: Python<'_>) -> PyResult<Array> {
+        let value = self.value();
+        match &value.im {
+            None => self.parts(py, Tensor::abs),
+            Some(im) => {
+                let length = Pair(value.re.clone(), im.clone()).abs();
+                Array::of(py, made_of(&[&value], length, None)?)
+            }
+        }
+    }
+
+    fn __invert__(&self, py: Python<'_>) -> PyResult<Array> {
+        let value = self.value();
+        match value.im {
+            None => self.parts(py, |part| !part),
+            Some(_) => Err(PyTypeError::new_err("`~` is not for complex numbers")),
+        }
+    }
+}

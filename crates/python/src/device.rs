@@ -1,0 +1,201 @@
+//! Devices: where arrays are computed.
+
+use crate::errors::OrRaise;
+use loopwright_runtime::{Runtime, RuntimeOptions};
+use loopwright_tensor::Session;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+
+/// A device that arrays are computed on, with what has been compiled for it.
+#[pyclass(
+    name = "Device",
+    module = "loopwright",
+    frozen,
+    eq,
+    hash,
+    from_py_object
+)]
+#[derive(Clone)]
+pub(crate) struct PyDevice {
+    pub(crate) session: Session,
+}
+
+impl PyDevice {
+    pub(crate) fn name(&self) -> &str {
+        self.session.device().name()
+    }
+}
+
+impl PartialEq for PyDevice {
+    fn eq(&self, other: &PyDevice) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Hash for PyDevice {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}
+
+/// The one runtime of this process.
+fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| Runtime::new(RuntimeOptions::default()))
+}
+
+/// The session on the device of that name; every device has one.
+pub(crate) fn session(name: &str) -> PyResult<Session> {
+    static SESSIONS: Mutex<BTreeMap<String, Session>> = Mutex::new(BTreeMap::new());
+    let sessions = || SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = sessions().get(name) {
+        return Ok(found.clone());
+    }
+    // A backend may have been registered since the runtime was made: that one sees the backends of its own time.
+    let device = match runtime().device(name) {
+        Ok(device) => device,
+        Err(_) => Runtime::new(RuntimeOptions::default())
+            .device(name)
+            .or_raise()?,
+    };
+    let made = Session::on(&device).or_raise()?;
+    let mut sessions = sessions();
+    // `x86` and `auto` may be the same device, which has one session.
+    let own = sessions.entry(device.name().to_owned()).or_insert(made);
+    let own = own.clone();
+    sessions.insert(name.to_owned(), own.clone());
+    Ok(own)
+}
+
+/// The device that is used where nothing is said, for the whole process.
+static DEFAULT: RwLock<Option<Session>> = RwLock::new(None);
+
+/// A `contextvars.ContextVar` with the device of the `with` block around, once there has been one.
+static SCOPED: OnceLock<Py<PyAny>> = OnceLock::new();
+
+/// The session to use where nothing is said: the innermost `with` block's, the default, or the best device's.
+pub(crate) fn current(py: Python<'_>) -> PyResult<Session> {
+    if let Some(variable) = SCOPED.get() {
+        let device = variable.bind(py).call_method0("get")?;
+        if let Ok(device) = device.extract::<PyDevice>() {
+            return Ok(device.session);
+        }
+    }
+    let default = DEFAULT.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(session) = &*default {
+        return Ok(session.clone());
+    }
+    drop(default);
+    let name = std::env::var("LOOPWRIGHT_DEVICE").unwrap_or_else(|_| "auto".to_owned());
+    let found = session(&name)?;
+    let mut default = DEFAULT.write().unwrap_or_else(PoisonError::into_inner);
+    Ok(default.get_or_insert(found).clone())
+}
+
+/// The session of an argument `device=`: a device, a name, or nothing.
+pub(crate) fn of_argument(py: Python<'_>, device: Option<&Bound<'_, PyAny>>) -> PyResult<Session> {
+    let Some(device) = device.filter(|device| !device.is_none()) else {
+        return current(py);
+    };
+    if let Ok(device) = device.extract::<PyDevice>() {
+        return Ok(device.session);
+    }
+    match device.extract::<String>() {
+        Ok(name) => session(&name),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "a device is a Device or its name, not {}",
+            device.get_type().name()?
+        ))),
+    }
+}
+
+#[pymethods]
+impl PyDevice {
+    /// A device by its name: `x86`, `cc`, `interp`, or `auto` for the best there is.
+    #[new]
+    fn new(name: &str) -> PyResult<PyDevice> {
+        Ok(PyDevice {
+            session: session(name)?,
+        })
+    }
+
+    /// Its name.
+    #[getter(name)]
+    fn py_name(&self) -> &str {
+        self.name()
+    }
+
+    /// What it is, in words.
+    #[getter]
+    fn description(&self) -> String {
+        self.session.device().limits().description.clone()
+    }
+
+    /// Waits until everything is done that was started on it.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.session.wait()).or_raise()
+    }
+
+    /// Bytes of its memory that are in use, and the most that were.
+    fn memory(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
+        let usage = py.detach(|| self.session.memory()).or_raise()?;
+        Ok((usage.used, usage.peak))
+    }
+
+    /// How many programs were compiled for it, and how often one was used again.
+    fn compilations(&self) -> (u64, u64) {
+        let counts = self.session.compilations();
+        (counts.compiled, counts.reused)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("loopwright.Device('{}')", self.name())
+    }
+
+    fn __str__(&self) -> &str {
+        self.name()
+    }
+
+    fn __reduce__(slf: &Bound<'_, Self>) -> (Py<PyAny>, (String,)) {
+        let name = slf.get().name().to_owned();
+        (slf.get_type().into_any().unbind(), (name,))
+    }
+}
+
+/// Every device that works here, the one that `auto` takes first.
+#[pyfunction]
+pub(crate) fn devices() -> Vec<PyDevice> {
+    let names = loopwright::backend::backends();
+    let names = names.iter().map(|backend| backend.name().to_owned());
+    names
+        .filter_map(|name| session(&name).ok())
+        .map(|session| PyDevice { session })
+        .collect()
+}
+
+/// The device that is used where nothing is said.
+#[pyfunction]
+pub(crate) fn current_device(py: Python<'_>) -> PyResult<PyDevice> {
+    let session = current(py)?;
+    Ok(PyDevice { session })
+}
+
+/// Makes a device the one that is used where nothing is said; `None` for the best there is.
+#[pyfunction]
+pub(crate) fn set_default_device(
+    py: Python<'_>,
+    device: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let session = device.map(|device| of_argument(py, Some(device)));
+    *DEFAULT.write().unwrap_or_else(PoisonError::into_inner) = session.transpose()?;
+    Ok(())
+}
+
+/// Says where `with` blocks keep their device.
+#[pyfunction]
+pub(crate) fn scope_variable(variable: Py<PyAny>) {
+    let _ = SCOPED.set(variable);
+}
