@@ -32,6 +32,8 @@
 //! said with [`select`], [`choose`], [`scan`], [`repeat_at_most`], or around functions with [`while_loop`].
 //! [`parallel`] has several streams work on parts of the arguments, and adds up what they give.
 //!
+//! **[`vmap`]** makes a function over one example one over a batch: a formula with one more axis, not a loop.
+//!
 //! **[`Loops`]** show what a tensor or a function has become, at every stage, and take other schedules.
 
 mod buffer;
@@ -61,6 +63,7 @@ mod size;
 mod trace;
 mod tree;
 mod variable;
+mod vmap;
 
 pub use control::{
     MAX_UNROLLED, WhileLoop, choose, repeat_at_most, repeat_while, scan, scan_values, while_loop,
@@ -88,3 +91,4 @@ pub use shape::{Axis, IntoShape, Shape, Size};
 pub use size::{MAX_AXES, unknown};
 pub use tree::Tree;
 pub use variable::{Variable, VariableId, assign};
+pub use vmap::{Vmap, vmap};
