@@ -338,6 +338,18 @@ fn marks() {
                 });
             vec![own]
         })?;
+        // What is taken along follows from an argument that the function is not given.
+        check(
+            "a gradient with another argument",
+            &[x.clone(), y.clone()],
+            |x| {
+                let along = x[1].exp();
+                let own = x[0]
+                    .sin()
+                    .with_gradient(&[&x[0]], move |_, _, g| vec![g * &along]);
+                vec![own]
+            },
+        )?;
         check("a gradient of its own, of one", &[x, y], |x| {
             let own = x[0]
                 .sum(0)
