@@ -68,15 +68,20 @@ impl Replay {
     pub(super) fn run(&mut self, roots: &[Tensor]) -> Result<Vec<Value>, TensorError> {
         for old in self.order(roots) {
             let inputs = &old.node.inputs;
-            if inputs
-                .iter()
-                .any(|input| self.known.contains_key(&input.node.id))
-            {
-                let inputs: SmallVec<[Value; 3]> =
-                    inputs.iter().map(|input| self.of(input)).collect();
-                let value = self.rule(&old, &inputs)?;
-                self.known.insert(old.node.id, value);
-            }
+            let is_known = |input: &Tensor| self.known.contains_key(&input.node.id);
+            let changed = inputs.iter().any(is_known);
+            let inputs: SmallVec<[Value; 3]> = inputs.iter().map(|input| self.of(input)).collect();
+            let value = if inputs.iter().any(|input| input.mapped) || self.takes_along(&old) {
+                self.rule(&old, &inputs)?
+            } else if changed {
+                let inputs: SmallVec<[&Tensor; 3]> =
+                    inputs.iter().map(|input| &input.tensor).collect();
+                let shape = old.shape().clone();
+                Value::same(like(&old, old.node.kind.clone(), &inputs, shape))
+            } else {
+                continue;
+            };
+            self.known.insert(old.node.id, value);
         }
         for root in roots {
             root.check()?;
@@ -84,16 +89,16 @@ impl Replay {
         Ok(roots.iter().map(|root| self.of(root)).collect())
     }
 
-    /// What tensors are made of, operands first, as far as it is not known. What has a value depends on
-    /// nothing that stands for something else.
+    /// What tensors are made of, operands first, as far as it is not known and younger than what the formula
+    /// starts from.
     fn order(&self, roots: &[Tensor]) -> Vec<Tensor> {
+        let first = self.known.keys().min().copied().unwrap_or(u64::MAX);
         let mut seen = FxHashSet::default();
         let mut open: Vec<Tensor> = roots.to_vec();
         let mut found = Vec::new();
         while let Some(tensor) = open.pop() {
             let id = tensor.node.id;
-            if self.known.contains_key(&id) || !seen.insert(id) || tensor.node.value.get().is_some()
-            {
+            if id < first || self.known.contains_key(&id) || !seen.insert(id) {
                 continue;
             }
             open.extend(tensor.node.inputs.iter().cloned());
@@ -101,6 +106,24 @@ impl Replay {
         }
         found.sort_unstable_by_key(|tensor| tensor.node.id);
         found
+    }
+
+    /// Whether a tensor's own gradient has taken something along that is not what it was, although the tensor
+    /// is made of nothing such. Only the function knows: it is asked for a gradient.
+    #[track_caller]
+    fn takes_along(&self, tensor: &Tensor) -> bool {
+        let Kind::Marked(Mark::Custom(custom)) = &tensor.node.kind else {
+            return false;
+        };
+        if !tensor.dtype().is_float() {
+            return false;
+        }
+        let gradient = stand_in(tensor.shape().clone(), tensor);
+        let parts = trace::mapped(|| custom(&tensor.node.inputs[1..], tensor, &gradient));
+        let is_known = |input: &Tensor| self.known.contains_key(&input.node.id);
+        let order = self.order(&parts);
+        let mut inputs = order.iter().flat_map(|part| &part.node.inputs);
+        parts.iter().any(is_known) || inputs.any(is_known)
     }
 
     fn of(&self, tensor: &Tensor) -> Value {
@@ -124,19 +147,10 @@ impl Replay {
         Ok(tensor.spread(&with_axis(&self.size, tensor.shape()), &places))
     }
 
-    /// What a node becomes whose inputs have become these, one of which is not what it was.
+    /// What a node with the mapped axis becomes, whose inputs have become these.
     #[track_caller]
     fn rule(&self, old: &Tensor, inputs: &[Value]) -> Result<Value, TensorError> {
         let node = &old.node;
-        if !inputs.iter().any(|input| input.mapped) {
-            let inputs: SmallVec<[&Tensor; 3]> = inputs.iter().map(|input| &input.tensor).collect();
-            return Ok(Value::same(like(
-                old,
-                node.kind.clone(),
-                &inputs,
-                old.shape().clone(),
-            )));
-        }
         check_rank(old.shape())?;
         let wide = || with_axis(&self.size, old.shape());
         // The operand of an op that has one.
