@@ -309,3 +309,35 @@ fn values_of_what_is_not_mapped_are_known() {
         Ok(())
     });
 }
+
+#[test]
+fn one_example_and_none() {
+    everywhere(|| {
+        let w = random(&[3, 2], 18);
+        for examples in [1, 0] {
+            let x = random(&[examples, 3], 19);
+            let mapped = vmap(|(x, w): &(Tensor, Tensor)| x.matmul(w).softmax(0))
+                .over([Some(0), None])
+                .call(&(x.clone(), w.clone()))?;
+            let expected = x.matmul(&w).softmax(1);
+            assert_eq!(mapped.sizes()?, [examples, 2]);
+            close(&mapped.to_f64()?, &expected.to_f64()?, 1e-12, "values");
+            let of = |y: &Tensor| y.square().sum(..).gradients([&x, &w]);
+            for (mapped, expected) in of(&mapped).iter().zip(of(&expected)) {
+                close(&mapped.to_f64()?, &expected.to_f64()?, 1e-12, "gradients");
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_function_that_panics_leaves_nothing_behind() {
+    let x = random(&[2], 20);
+    let call = || vmap(|_: &Tensor| -> Tensor { panic!("on purpose") }).call(&x);
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
+    assert!(result.is_err());
+    // Variables can be set again.
+    let variable = Variable::new(&x);
+    variable.set(&(&x + 1.0)).unwrap();
+}
