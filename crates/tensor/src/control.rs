@@ -324,7 +324,7 @@ fn one_array<'a>(
 
 #[track_caller]
 fn refuse_traced(op: &str, otherwise: &str) -> Result<(), TensorError> {
-    if !trace::is_on() {
+    if !trace::has_stand_ins() {
         return Ok(());
     }
     let function = trace::name();

@@ -32,6 +32,10 @@
 //! said with [`select`], [`choose`], [`scan`], [`repeat_at_most`], or around functions with [`while_loop`].
 //! [`parallel`] has several streams work on parts of the arguments, and adds up what they give.
 //!
+//! **Derivatives of functions** are [`value_and_grad`], [`grad`], [`jacobian`] and [`hessian`].
+//!
+//! **[`vmap`]** makes a function over one example one over a batch: a formula with one more axis, not a loop.
+//!
 //! **[`Loops`]** show what a tensor or a function has become, at every stage, and take other schedules.
 
 mod buffer;
@@ -61,6 +65,7 @@ mod size;
 mod trace;
 mod tree;
 mod variable;
+mod vmap;
 
 pub use control::{
     MAX_UNROLLED, WhileLoop, choose, repeat_at_most, repeat_while, scan, scan_values, while_loop,
@@ -71,6 +76,7 @@ pub use convolve::{
 };
 pub use einsum::{Einsum, Sizes, einsum, einsum_with};
 pub use error::{ErrorKind, TensorError};
+pub use gradient::{grad, hessian, jacobian, jacobian_forward, value_and_grad};
 pub use jit::{Jit, Outcome, Report, jit};
 pub use loops::{Loops, loops};
 pub use loopwright_graph::Array;
@@ -88,3 +94,4 @@ pub use shape::{Axis, IntoShape, Shape, Size};
 pub use size::{MAX_AXES, unknown};
 pub use tree::Tree;
 pub use variable::{Variable, VariableId, assign};
+pub use vmap::{Vmap, vmap};

@@ -146,7 +146,7 @@ impl<I: Tree + 'static, O: Outcome + 'static> Parallel<I, O> {
     #[track_caller]
     pub fn call(&self, arguments: &I) -> Result<O::Tree, TensorError> {
         let place = Location::caller();
-        if trace::is_on() {
+        if trace::has_stand_ins() {
             let inside = trace::name();
             return Err(self.refuse(
                 format!("it works on streams of its own, and `{inside}`, which is traced, has one; call it from outside"),

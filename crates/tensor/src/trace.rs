@@ -2,7 +2,7 @@
 
 use crate::node::{Kind, Tensor};
 use crate::variable::Variable;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 /// What a function has done with variables so far.
@@ -22,20 +22,44 @@ struct Traced {
 
 thread_local! {
     static TRACE: RefCell<Option<Trace>> = const { RefCell::new(None) };
+    /// How many functions that are mapped over an axis are inside each other.
+    static MAPPED: Cell<usize> = const { Cell::new(0) };
 }
 
 /// The name of the function that is traced on this thread.
 pub(crate) fn name() -> String {
-    TRACE.with_borrow(|trace| {
-        trace
-            .as_ref()
-            .map_or_else(|| "a function".to_owned(), |trace| trace.name.to_string())
-    })
+    let traced = TRACE.with_borrow(|trace| trace.as_ref().map(|trace| trace.name.to_string()));
+    let mapped = || if is_mapped() { "vmap" } else { "a function" };
+    traced.unwrap_or_else(|| mapped().to_owned())
 }
 
 /// Whether a function is traced on this thread.
 pub(crate) fn is_on() -> bool {
     TRACE.with_borrow(Option::is_some)
+}
+
+/// Whether a function is mapped over an axis on this thread: it is called with tensors that stand for one
+/// example.
+pub(crate) fn is_mapped() -> bool {
+    MAPPED.get() > 0
+}
+
+/// Runs a function that is mapped over an axis.
+pub(crate) fn mapped<T>(run: impl FnOnce() -> T) -> T {
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            MAPPED.set(MAPPED.get() - 1);
+        }
+    }
+    MAPPED.set(MAPPED.get() + 1);
+    let _leave = Leave;
+    run()
+}
+
+/// Whether there are tensors on this thread that stand for arguments of a function, and have no values.
+pub(crate) fn has_stand_ins() -> bool {
+    is_on() || is_mapped()
 }
 
 /// Runs a function and notes what it does with variables.

@@ -230,6 +230,12 @@ impl std::fmt::Debug for Variable {
 /// As [`Variable::set`]; no variable is changed then.
 #[track_caller]
 pub fn assign(values: &[(&Variable, Tensor)]) -> Result<(), TensorError> {
+    if trace::is_mapped() {
+        return Err(TensorError::new(ErrorKind::Argument {
+            op: "set".to_owned(),
+            reason: "a variable cannot be set in a function that `vmap` maps, where it would have a value for each example; give the value back as a result, and set the variable outside".to_owned(),
+        }));
+    }
     for (variable, value) in values {
         variable.fits(value)?;
     }

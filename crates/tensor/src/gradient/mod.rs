@@ -5,9 +5,11 @@
 
 mod elementwise;
 mod fold;
+mod functions;
 mod scatter;
 mod view;
 
+pub use functions::{grad, hessian, jacobian, jacobian_forward, value_and_grad};
 pub(crate) use view::part as flow_through_view;
 
 use crate::error::{ErrorKind, TensorError};
