@@ -6,6 +6,7 @@ mod array;
 mod device;
 mod dtype;
 mod errors;
+mod function;
 mod primitives;
 mod promote;
 
@@ -24,6 +25,11 @@ mod _core {
     use super::dtype::{PyDType, dtype};
     #[pymodule_export]
     use super::errors::{Error, GradientError, ScheduleError, TracedError};
+    #[pymodule_export]
+    use super::function::{
+        Function, Gradient, checkpoint, custom_gradient, hessian, jacobian, jvp, stop_gradient,
+        vjp, vmap,
+    };
     #[pymodule_export]
     use super::primitives::{
         arange, arg_reduce, argsort, binary, bitcast, broadcast_to, cast, complex, concat,

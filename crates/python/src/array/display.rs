@@ -77,11 +77,10 @@ fn number(value: Scalar) -> String {
         Kind::Signed => value.as_i64().unwrap_or_default().to_string(),
         Kind::Float => {
             let wide = value.to_f64();
-            let text = match value.dtype() {
+            match value.dtype() {
                 loopwright_ops::DType::F64 => float(wide, &format!("{wide:?}")),
                 _ => float(wide, &format!("{:?}", wide as f32)),
-            };
-            text
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) use convert::{as_array, from_scalar, number};
-pub(crate) use exchange::{asarray, joined, stacked, unpickle};
+pub(crate) use exchange::{asarray, is_array_like, joined, stacked, unpickle};
 pub(crate) use index::places_of;
 pub(crate) use operators::{Operand, binary, map_promoted, py_matmul};
 
