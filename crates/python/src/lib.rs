@@ -45,6 +45,7 @@ mod _core {
         for (name, dtype) in super::dtype::ALL {
             module.add(name, dtype)?;
         }
+        module.add("MAX_AXES", loopwright_tensor::MAX_AXES)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -1,2 +1,184 @@
-"""Loopwright."""
-from . import _core
+"""Loopwright: arrays that become loops you can read, on every machine.
+
+The namespace is that of the Python Array API standard, version 2024.12, with the extensions `linalg`
+and `fft`. Arrays are formulas: nothing is computed until a value is asked for, and then all that it
+needs becomes one program.
+
+>>> import loopwright as lw
+>>> x = lw.asarray([[1.0, 2.0], [3.0, 4.0]])
+>>> lw.sum(x @ x, axis=0).tolist()
+[22.0, 32.0]
+"""
+
+from __future__ import annotations
+
+import math as _math
+
+from . import _core, fft, linalg
+from ._core import Array
+from ._creation import (
+    arange,
+    asarray,
+    empty,
+    empty_like,
+    eye,
+    from_dlpack,
+    full,
+    full_like,
+    linspace,
+    meshgrid,
+    ones,
+    ones_like,
+    tril,
+    triu,
+    zeros,
+    zeros_like,
+)
+from ._dtypes import (
+    astype,
+    bfloat16,
+    bool,
+    can_cast,
+    complex64,
+    complex128,
+    finfo,
+    float8_e4m3fn,
+    float8_e5m2,
+    float16,
+    float32,
+    float64,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    isdtype,
+    result_type,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from ._elementwise import (
+    abs,
+    acos,
+    acosh,
+    add,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    bitwise_and,
+    bitwise_invert,
+    bitwise_left_shift,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    ceil,
+    clip,
+    conj,
+    copysign,
+    cos,
+    cosh,
+    divide,
+    equal,
+    exp,
+    expm1,
+    floor,
+    floor_divide,
+    greater,
+    greater_equal,
+    hypot,
+    imag,
+    isfinite,
+    isinf,
+    isnan,
+    less,
+    less_equal,
+    log,
+    log1p,
+    log2,
+    log10,
+    logaddexp,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    nextafter,
+    not_equal,
+    positive,
+    pow,
+    real,
+    reciprocal,
+    remainder,
+    round,
+    sign,
+    signbit,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    subtract,
+    tan,
+    tanh,
+    trunc,
+)
+from ._indexing import take, take_along_axis
+from ._inspection import __array_namespace_info__
+from ._linear import matmul, matrix_transpose, tensordot, vecdot
+from ._manipulation import (
+    broadcast_arrays,
+    broadcast_shapes,
+    broadcast_to,
+    concat,
+    expand_dims,
+    flip,
+    moveaxis,
+    permute_dims,
+    repeat,
+    reshape,
+    roll,
+    squeeze,
+    stack,
+    tile,
+    unstack,
+)
+from ._searching import argmax, argmin, count_nonzero, nonzero, searchsorted, where
+from ._sets import isin, unique_all, unique_counts, unique_inverse, unique_values
+from ._sorting import argsort, sort
+from ._statistics import (
+    cumulative_prod,
+    cumulative_sum,
+    max,
+    mean,
+    min,
+    prod,
+    std,
+    sum,
+    var,
+)
+from ._utility import all, any, diff
+
+__array_api_version__ = "2024.12"
+
+e = _math.e
+inf = _math.inf
+nan = _math.nan
+newaxis = None
+pi = _math.pi
+
+__all__ = [  # noqa: PLE0604
+    "Array",
+    "__array_api_version__",
+    "__array_namespace_info__",
+    *(
+        name
+        for name in list(globals())
+        if not name.startswith("_") and name not in ("annotations", "Array")
+    ),
+]

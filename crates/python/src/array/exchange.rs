@@ -16,7 +16,7 @@ use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyMemoryView, PyTuple};
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::sync::Arc;
 
 /// Elements that lie somewhere in memory.
@@ -184,16 +184,41 @@ fn format_of(dtype: PyDType) -> Option<&'static CStr> {
     })
 }
 
+fn known_format(format: &CStr, bytes: usize) -> PyResult<PyDType> {
+    dtype_of_format(format, bytes).ok_or_else(|| {
+        let format = format.to_string_lossy().into_owned();
+        PyTypeError::new_err(format!("there is no dtype for elements of format {format}"))
+    })
+}
+
+/// The element of a buffer without axes, which has no shape to be read by: it is copied.
+fn of_element(
+    view: &Bound<'_, PyMemoryView>,
+    session: &Session,
+    copy: Option<bool>,
+) -> PyResult<Value> {
+    if copy == Some(false) {
+        return Err(PyValueError::new_err(
+            "an element without axes is copied, and a copy is forbidden",
+        ));
+    }
+    let bytes: Vec<u8> = view.call_method0("tobytes")?.extract()?;
+    let format: CString = view.getattr("format")?.extract()?;
+    let dtype = known_format(&format, bytes.len())?;
+    let shape: &[usize] = if dtype.complex { &[2] } else { &[] };
+    let array = HostArray::from_bytes(dtype.part, shape, &bytes).or_raise()?;
+    Ok(value_of_parts(Tensor::of(array), dtype.complex, session))
+}
+
 /// The elements of an object's buffer.
 fn of_buffer(object: &Bound<'_, PyAny>, session: &Session, copy: Option<bool>) -> PyResult<Value> {
     // A memory view holds the buffer, and can be let go of from any thread.
     let view = PyMemoryView::from(object)?;
+    if view.getattr("ndim")?.extract::<usize>()? == 0 {
+        return of_element(&view, session, copy);
+    }
     let buffer = PyUntypedBuffer::get(view.as_any())?;
-    let bytes = buffer.item_size();
-    let dtype = dtype_of_format(buffer.format(), bytes).ok_or_else(|| {
-        let format = buffer.format().to_string_lossy().into_owned();
-        PyTypeError::new_err(format!("there is no dtype for elements of format {format}"))
-    })?;
+    let dtype = known_format(buffer.format(), buffer.item_size())?;
     let strided = Strided {
         dtype,
         shape: buffer.shape().to_vec(),

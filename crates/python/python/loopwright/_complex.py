@@ -1,0 +1,322 @@
+"""Complex functions in terms of real ones.
+
+Each takes complex arrays and has the name of the function in the namespace. Formulas are those that
+stay precise near branch points and do not overflow before the result does; see Kahan, "Branch cuts
+for complex elementary functions", and the references at single functions.
+"""
+
+from __future__ import annotations
+
+import math
+
+from . import _core, _dtypes
+from ._core import Array
+
+
+def parts(z: Array) -> tuple[Array, Array]:
+    """Real and imaginary part."""
+    return _core.real(z), _core.imag(z)
+
+
+def _number(value: float, like: Array) -> Array:
+    if value in (0.0, 1.0):
+        return _core.constant((), int(value), like.dtype, like.device)
+    return _core.full((), value, like.dtype, like.device)
+
+
+def _op(name: str, *xs: Array) -> Array:
+    return _core.map(name, *xs)
+
+
+def _where(condition: Array, a: Array, b: Array) -> Array:
+    return _core.where(condition, a, b)
+
+
+def abs(z: Array) -> Array:
+    re, im = parts(z)
+    return _op("hypot", re, im)
+
+
+def conj(z: Array) -> Array:
+    re, im = parts(z)
+    return _core.complex(re, -im)
+
+
+def negative(z: Array) -> Array:
+    re, im = parts(z)
+    return _core.complex(-re, -im)
+
+
+def equal(z: Array, w: Array) -> Array:
+    (a, b), (c, d) = parts(z), parts(w)
+    return (a == c) & (b == d)
+
+
+def not_equal(z: Array, w: Array) -> Array:
+    (a, b), (c, d) = parts(z), parts(w)
+    return (a != c) | (b != d)
+
+
+def isnan(z: Array) -> Array:
+    re, im = parts(z)
+    return _op("is_nan", re) | _op("is_nan", im)
+
+
+def isinf(z: Array) -> Array:
+    re, im = parts(z)
+    return _op("is_inf", re) | _op("is_inf", im)
+
+
+def isfinite(z: Array) -> Array:
+    re, im = parts(z)
+    return _op("is_finite", re) & _op("is_finite", im)
+
+
+def add(z: Array, w: Array) -> Array:
+    (a, b), (c, d) = parts(z), parts(w)
+    return _core.complex(a + c, b + d)
+
+
+def subtract(z: Array, w: Array) -> Array:
+    (a, b), (c, d) = parts(z), parts(w)
+    return _core.complex(a - c, b - d)
+
+
+def multiply(z: Array, w: Array) -> Array:
+    (a, b), (c, d) = parts(z), parts(w)
+    return _core.complex(a * c - b * d, a * d + b * c)
+
+
+def divide(z: Array, w: Array) -> Array:
+    """By Smith's method: the smaller part of the divisor over the larger one first."""
+    (a, b), (c, d) = parts(z), parts(w)
+    wide = _op("abs", c) >= _op("abs", d)
+    large, small = _where(wide, c, d), _where(wide, d, c)
+    # Where both are zero, the ratio is 0 / 0; with a ratio of 0 the quotients are those of reals.
+    zero = large == 0
+    ratio = small / _where(zero, _number(1.0, large), large)
+    under = large + small * ratio
+    re = _where(wide, a + b * ratio, a * ratio + b)
+    im = _where(wide, b - a * ratio, b * ratio - a)
+    return _core.complex(re / under, im / under)
+
+
+def reciprocal(z: Array) -> Array:
+    re, im = parts(z)
+    one = _core.complex(_number(1.0, re), _number(0.0, im))
+    return divide(one, z)
+
+
+def square(z: Array) -> Array:
+    re, im = parts(z)
+    return _core.complex((re - im) * (re + im), re * im * 2.0)
+
+
+def sign(z: Array) -> Array:
+    re, im = parts(z)
+    length = _op("hypot", re, im)
+    zero = length == 0
+    length = _where(zero, _number(1.0, length), length)
+    return _core.complex(re / length, im / length)
+
+
+def round(z: Array) -> Array:
+    re, im = parts(z)
+    return _core.complex(_op("round", re), _op("round", im))
+
+
+def exp(z: Array) -> Array:
+    re, im = parts(z)
+    size = _op("exp", re)
+    # A real argument has a real result, also where the exponential is infinite.
+    across = _where(im == 0, im, size * _op("sin", im))
+    along = _where(im == 0, size, size * _op("cos", im))
+    return _core.complex(along, across)
+
+
+def expm1(z: Array) -> Array:
+    re, im = parts(z)
+    half = _op("sin", im * 0.5)
+    along = _op("expm1", re) * _op("cos", im) - half * half * 2.0
+    along = _where(im == 0, _op("expm1", re), along)
+    across = _where(im == 0, im, _op("exp", re) * _op("sin", im))
+    return _core.complex(along, across)
+
+
+def _log_abs(re: Array, im: Array) -> Array:
+    """log |z|; where |z| is near 1, through log1p of |z|**2 - 1, which is small."""
+    x, y = _op("abs", re), _op("abs", im)
+    x, y = _op("max", x, y), _op("min", x, y)
+    length = _op("hypot", x, y)
+    near = (length > 0.5) & (length < 3.0)
+    excess = (x - 1.0) * (x + 1.0) + y * y
+    excess = _where(near, excess, _number(0.0, excess))
+    return _where(near, _op("log1p", excess) * 0.5, _op("log", length))
+
+
+def log(z: Array) -> Array:
+    re, im = parts(z)
+    return _core.complex(_log_abs(re, im), _op("atan2", im, re))
+
+
+def log1p(z: Array) -> Array:
+    re, im = parts(z)
+    near = _op("hypot", re, im) < 0.5
+    small = _where(near, re * (re + 2.0) + im * im, _number(0.0, re))
+    along = _where(near, _op("log1p", small) * 0.5, _log_abs(re + 1.0, im))
+    return _core.complex(along, _op("atan2", im, re + 1.0))
+
+
+def _scaled_log(z: Array, factor: float) -> Array:
+    re, im = parts(log(z))
+    return _core.complex(re * factor, im * factor)
+
+
+def log2(z: Array) -> Array:
+    return _scaled_log(z, 1.0 / math.log(2.0))
+
+
+def log10(z: Array) -> Array:
+    return _scaled_log(z, 1.0 / math.log(10.0))
+
+
+def sqrt(z: Array) -> Array:
+    re, im = parts(z)
+    # Large arguments by a quarter, tiny ones times a power of four, so that nothing overflows or is lost.
+    limits = _dtypes.finfo(re.dtype)
+    most = _op("max", _op("abs", re), _op("abs", im))
+    up = 2.0 ** (54 if limits.bits == 32 else 108)
+    large, tiny = most > limits.max / 4.0, most < limits.smallest_normal * 16.0
+    one = _number(1.0, re)
+    scale = _where(large, _number(0.25, re), _where(tiny, _number(up, re), one))
+    back = _where(large, _number(2.0, re), _where(tiny, _number(up**-0.5, re), one))
+    x, y = re * scale, im * scale
+    wide = _op("abs", x)
+    root = _op("sqrt", (wide + _op("hypot", x, y)) * 0.5)
+    zero = root == 0
+    other = _op("abs", y) / (_where(zero, one, root) * 2.0)
+    right = re >= 0
+    along = _where(right, root, other) * back
+    across = _op("copysign", _where(right, other, root) * back, im)
+    endless = _op("is_inf", im)
+    infinity = _number(math.inf, re)
+    return _core.complex(_where(endless, infinity, along), _where(endless, im, across))
+
+
+def pow(z: Array, w: Array) -> Array:
+    (a, b), (c, d) = parts(z), parts(w)
+    length, angle = _log_abs(a, b), _op("atan2", b, a)
+    power = exp(_core.complex(c * length - d * angle, c * angle + d * length))
+    # A power of zero is zero, but for the zeroth.
+    zero = (a == 0) & (b == 0)
+    none = (c == 0) & (d == 0)
+    re, im = parts(power)
+    of_zero = _where(none, _number(1.0, a), _number(0.0, a))
+    re = _where(zero & (none | (c > 0)), of_zero, re)
+    im = _where(none | (zero & (c > 0)), _number(0.0, a), im)
+    return _core.complex(_where(none, _number(1.0, a), re), im)
+
+
+def sin(z: Array) -> Array:
+    re, im = parts(z)
+    across = _op("cos", re) * _op("sinh", im)
+    return _core.complex(_op("sin", re) * _op("cosh", im), _where(im == 0, im, across))
+
+
+def cos(z: Array) -> Array:
+    re, im = parts(z)
+    return _core.complex(_op("cos", re) * _op("cosh", im), -(_op("sin", re) * _op("sinh", im)))
+
+
+def sinh(z: Array) -> Array:
+    re, im = parts(z)
+    along = _op("sinh", re) * _op("cos", im)
+    across = _op("cosh", re) * _op("sin", im)
+    return _core.complex(_where(re == 0, re, along), _where(im == 0, im, across))
+
+
+def cosh(z: Array) -> Array:
+    re, im = parts(z)
+    return _core.complex(_op("cosh", re) * _op("cos", im), _op("sinh", re) * _op("sin", im))
+
+
+def _tanh(re: Array, im: Array) -> tuple[Array, Array]:
+    wide = _op("abs", re)
+    far = wide > 20.0
+    bounded = _where(far, _number(0.0, re), re)
+    tangent = _op("tan", im)
+    beta = tangent * tangent + 1.0
+    sine = _op("sinh", bounded)
+    rho = _op("sqrt", sine * sine + 1.0)
+    under = beta * sine * sine + 1.0
+    along = beta * rho * sine / under
+    across = tangent / under
+    tail = _op("sin", im) * _op("cos", im) * 4.0 * _op("exp", wide * -2.0)
+    limit = _op("copysign", _number(1.0, re), re)
+    # A tangent that has no bound: the argument is at pi / 2, where tanh is coth of the real part.
+    return _where(far, limit, along), _where(far, tail, across)
+
+
+def tanh(z: Array) -> Array:
+    return _core.complex(*_tanh(*parts(z)))
+
+
+def tan(z: Array) -> Array:
+    re, im = parts(z)
+    across, along = _tanh(-im, re)
+    return _core.complex(along, -across)
+
+
+def _roots(z: Array) -> tuple[Array, Array, Array, Array]:
+    """The parts of sqrt(1 - z) and of sqrt(1 + z)."""
+    re, im = parts(z)
+    less = sqrt(_core.complex(1.0 - re, -im))
+    more = sqrt(_core.complex(re + 1.0, im))
+    return *parts(less), *parts(more)
+
+
+def acos(z: Array) -> Array:
+    a, b, c, d = _roots(z)
+    return _core.complex(_op("atan2", a, c) * 2.0, _op("asinh", c * b - d * a))
+
+
+def asin(z: Array) -> Array:
+    a, b, c, d = _roots(z)
+    re, _ = parts(z)
+    return _core.complex(_op("atan2", re, a * c - b * d), _op("asinh", a * d - b * c))
+
+
+def acosh(z: Array) -> Array:
+    re, im = parts(z)
+    a, b = parts(sqrt(_core.complex(re - 1.0, im)))
+    c, d = parts(sqrt(_core.complex(re + 1.0, im)))
+    return _core.complex(_op("asinh", a * c + b * d), _op("atan2", b, c) * 2.0)
+
+
+def asinh(z: Array) -> Array:
+    re, im = parts(z)
+    a, b = parts(asin(_core.complex(-im, re)))
+    return _core.complex(b, -a)
+
+
+def atanh(z: Array) -> Array:
+    re, im = parts(z)
+    x = _op("abs", re)
+    far = _op("max", x, _op("abs", im)) > _dtypes.finfo(re.dtype).max ** 0.5 / 4.0
+    zero, one = _number(0.0, re), _number(1.0, re)
+    x_near, y = _where(far, zero, x), _where(far, zero, im)
+    along = _op("log1p", x_near * 4.0 / ((1.0 - x_near) * (1.0 - x_near) + y * y)) * 0.25
+    across = _op("atan2", y * 2.0, (1.0 - x_near) * (x_near + 1.0) - y * y) * 0.5
+    # Far out it is 1 / z beside a quarter of a turn.
+    over_re, _ = parts(divide(_core.complex(one, zero), _core.complex(x, im)))
+    turn = _op("copysign", _number(math.pi / 2.0, re), im)
+    # On the cut above 1, the sign of a zero imaginary part says which side it is.
+    across = _where((im == 0) & (x_near > 1.0), turn, across)
+    along = _where(far, over_re, along)
+    return _core.complex(_op("copysign", along, re), _where(far, turn, across))
+
+
+def atan(z: Array) -> Array:
+    re, im = parts(z)
+    a, b = parts(atanh(_core.complex(-im, re)))
+    return _core.complex(b, -a)

@@ -1,0 +1,89 @@
+"""What the functions of the namespace ask of their arguments."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Sequence
+
+from . import _core, _dtypes
+from ._core import Array, DType
+
+Scalar = builtins.bool | int | float | complex
+
+
+def expect(name: str, x: object, allowed: tuple[DType, ...] = _dtypes.ALL) -> Array:
+    """The argument, if it is an array of one of the dtypes."""
+    if not isinstance(x, Array):
+        raise TypeError(f"{name}: expected an array, not {type(x).__name__}")
+    if x.dtype not in allowed:
+        raise TypeError(f"{name}: takes {_dtypes.WORDS[allowed]}, not {x.dtype}")
+    return x
+
+
+def together(
+    name: str, *xs: Array | Scalar, allowed: tuple[DType, ...] = _dtypes.ALL
+) -> tuple[Array, ...]:
+    """Arrays and Python numbers as arrays of one dtype. At least one is an array."""
+    like = None
+    for x in xs:
+        if isinstance(x, Array):
+            like = x if like is None else like
+        elif not isinstance(x, bool | int | float | complex):
+            raise TypeError(f"{name}: expected arrays or numbers, not {type(x).__name__}")
+    if like is None:
+        raise TypeError(f"{name}: at least one operand has to be an array")
+    dtype = like.dtype
+    if any(not isinstance(x, Array) or x.dtype != dtype for x in xs):
+        dtype = _core.result_type(*xs)
+    if dtype not in allowed:
+        raise TypeError(f"{name}: takes {_dtypes.WORDS[allowed]}, not {dtype}")
+    return tuple(as_dtype(name, x, dtype, like) for x in xs)
+
+
+def as_dtype(name: str, x: Array | Scalar, dtype: DType, like: Array) -> Array:
+    """An array or a number as an array of a dtype, on the device of another array."""
+    if isinstance(x, Array):
+        return x if x.dtype == dtype else _core.cast(x, dtype)
+    if dtype in _dtypes.INTEGRAL:
+        limits = _dtypes.iinfo(dtype)
+        if not limits.min <= x <= limits.max:
+            raise OverflowError(f"{name}: {x} does not fit into {dtype}")
+    return _core.full((), x, dtype, like.device)
+
+
+def axis_of(name: str, axis: int, ndim: int) -> int:
+    """The place of an axis, counted from the front."""
+    try:
+        axis = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"{name}: an axis is an integer, not {axis!r}") from None
+    if not -ndim <= axis < ndim:
+        raise IndexError(f"{name}: there is no axis {axis} in an array with {ndim}")
+    return axis % ndim if ndim else 0
+
+
+def axes_of(
+    name: str, axis: int | Sequence[int] | None, ndim: int
+) -> tuple[int, ...]:
+    """The places of axes, counted from the front; `None` are all."""
+    if axis is None:
+        return tuple(range(ndim))
+    if isinstance(axis, tuple | list):
+        axes = tuple(axis_of(name, one, ndim) for one in axis)
+        if len(set(axes)) != len(axes):
+            raise ValueError(f"{name}: axes {tuple(axis)} name one axis twice")
+        return axes
+    return (axis_of(name, axis, ndim),)
+
+
+def is_complex(x: Array) -> bool:
+    """Whether an array has complex elements."""
+    return x.dtype in _dtypes.COMPLEX
+
+
+def by_parts(function, x: Array) -> Array:
+    """Applies a function of real arrays to the real and the imaginary part."""
+    if is_complex(x):
+        return _core.complex(function(_core.real(x)), function(_core.imag(x)))
+    return function(x)

@@ -1,0 +1,143 @@
+"""Householder's reflections, for real and complex matrices of any rank.
+
+A reflection takes a column to a multiple of a unit vector; turned by a phase, that multiple is its
+length. So triangles that are made of them have a real diagonal that is not negative.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from . import _core
+from ._complex import conj, multiply
+from ._core import Array
+from ._creation import eye
+from ._operands import is_complex
+
+
+def adjoint(x: Array) -> Array:
+    """Matrices transposed and conjugated."""
+    turned = _core.permute(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
+    return conj(turned) if is_complex(x) else turned
+
+
+def times(a: Array, b: Array) -> Array:
+    """The product of elements; either may be complex."""
+    if is_complex(a) and is_complex(b):
+        return multiply(a, b)
+    if is_complex(a):
+        return _core.complex(_core.real(a) * b, _core.imag(a) * b)
+    return times(b, a) if is_complex(b) else a * b
+
+
+def unit_matrix(like: Array, size: int) -> Array:
+    """The unit matrix with the batch, the dtype and the device of other matrices."""
+    one = eye(size, dtype=like.dtype, device=like.device)
+    return _core.broadcast_to(one, (*like.shape[:-2], size, size))
+
+
+def _squared(x: Array) -> Array:
+    """The sum of |x|**2 over a column, with the axis kept."""
+    re = _core.real(x) if is_complex(x) else x
+    total = re * re
+    if is_complex(x):
+        im = _core.imag(x)
+        total = total + im * im
+    return _core.reduce("sum", total, (x.ndim - 2,), True)
+
+
+class Reflection(NamedTuple):
+    """A reflection and the phase that its row is turned by."""
+
+    vector: Array
+    scale: Array
+    phase: Array
+    here: Array
+
+    def of(self, a: Array) -> Array:
+        """The reflection times a matrix."""
+        less = times(_core.matmul(self.vector, _core.matmul(adjoint(self.vector), a)), self.scale)
+        done = a - less
+        turn = -conj(self.phase) if is_complex(self.phase) else -self.phase
+        turned = times(_core.broadcast_to(turn, done.shape), done)
+        return _core.where(self.here & (self.scale != 0), turned, done)
+
+    def behind(self, q: Array) -> Array:
+        """A matrix times the adjoint of the reflection."""
+        return adjoint(self.of(adjoint(q)))
+
+
+def reflection(column: Array, at: int) -> Reflection:
+    """The reflection of what a column has from a row on to that row."""
+    rows = _core.unsqueeze(_core.arange(0, column.shape[-2], 1, column.device), 1)
+    zero = _core.constant((), 0, column.dtype, column.device)
+    column = _core.where(rows >= at, column, zero)
+    here = rows == at
+    head = column[..., at : at + 1, :]
+    length = _core.map("sqrt", _squared(column))
+    size = _core.map("sqrt", _squared(head))
+    none = size == 0
+    safe = _core.where(none, _core.constant((), 1, size.dtype, size.device), size)
+    one = _core.constant((), 1, column.dtype, column.device)
+    phase = _core.where(none, one, times(head, 1.0 / safe))
+    vector = column + _core.where(here, times(phase, length), zero)
+    under = _squared(vector)
+    empty = under == 0
+    over = _core.full((), 2.0, under.dtype, under.device) / _core.where(
+        empty, _core.constant((), 1, under.dtype, under.device), under
+    )
+    scale = _core.where(empty, _core.constant((), 0, under.dtype, under.device), over)
+    return Reflection(vector, scale, phase, here)
+
+
+def triangle(a: Array) -> tuple[Array, Array, list[Array]]:
+    """`q`, `r` and phases with `q r = a`, `q` square and unitary; its determinant is their product."""
+    rows, columns = a.shape[-2:]
+    q, r = unit_matrix(a, rows), a
+    phases = []
+    for at in range(min(rows, columns)):
+        step = reflection(r[..., :, at : at + 1], at)
+        r = step.of(r)
+        q = step.behind(q)
+        phases.append(step.phase)
+    return q, _core.triu(r, 0), phases
+
+
+def tridiagonal(a: Array) -> tuple[Array, Array]:
+    """`q` and a real `t` with `q t qᴴ = a`, for a Hermitian matrix."""
+    size = a.shape[-1]
+    q = unit_matrix(a, size)
+    for at in range(size - 1):
+        step = reflection(a[..., :, at : at + 1], at + 1)
+        a = step.behind(step.of(a))
+        q = step.behind(q)
+    real = _core.real(a)
+    return q, _core.tril(_core.triu(real, -1), 1)
+
+
+def bidiagonal(a: Array) -> tuple[Array, Array, Array]:
+    """`u`, a real `b` and `v` with `u b vᴴ = a`, for matrices with at least as many rows as columns."""
+    rows, columns = a.shape[-2:]
+    u, v = unit_matrix(a, rows), unit_matrix(a, columns)
+    for at in range(columns):
+        step = reflection(a[..., :, at : at + 1], at)
+        a = step.of(a)
+        u = step.behind(u)
+        if at + 1 < columns:
+            step = reflection(adjoint(a[..., at : at + 1, :]), at + 1)
+            a = step.behind(a)
+            v = step.behind(v)
+    real = _core.real(a)[..., :columns, :]
+    return u, _core.tril(_core.triu(real, 0), 1), v
+
+
+def completed(u: Array, keep: Array) -> Array:
+    """A unitary matrix that begins with the columns of `u` that are kept, which come first."""
+    rows, columns = u.shape[-2:]
+    kept = _core.where(_core.unsqueeze(keep, keep.ndim - 1), u, _core.constant((), 0, u.dtype, u.device))
+    q, _, _ = triangle(kept)
+    # What was kept is more precise as it was.
+    own = _core.where(_core.unsqueeze(keep, keep.ndim - 1), u, q[..., :, :columns])
+    return own if rows == columns else _core.concat([own, q[..., :, columns:]], u.ndim - 1)
+
+

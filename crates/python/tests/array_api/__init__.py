@@ -1,0 +1,1 @@
+"""The Array API standard: every function beside that of array-api-strict."""

@@ -1,0 +1,104 @@
+"""Functions of complex numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import loopwright as lw
+
+from .reference import COMPLEX, SHAPES, arrays, check, equal, numpy, some, specials
+
+#: Units in the last place of a result's length.
+UNARY = {
+    "abs": 4, "acos": 8, "acosh": 8, "asin": 8, "asinh": 8, "atan": 8, "atanh": 8, "cos": 8,
+    "cosh": 8, "exp": 8, "expm1": 8, "log": 8, "log1p": 8, "log2": 8, "log10": 8, "reciprocal": 8,
+    "sign": 8, "sin": 8, "sinh": 8, "sqrt": 8, "square": 8, "tan": 16, "tanh": 16,
+}  # fmt: skip
+BINARY = {"add": 0, "subtract": 0, "multiply": 8, "divide": 8, "equal": 0, "not_equal": 0}
+
+
+def values(name: str, dtype: str) -> np.ndarray:
+    """Numbers where both have a result: without poles, and off the sides of cuts that are not said."""
+    x = specials(dtype)
+    if name in ("atan", "atanh"):
+        x = x[(np.abs(x) != 1)]
+    if name in ("log", "log2", "log10", "reciprocal"):
+        x = x[x != 0]
+    if name == "log1p":
+        x = x[x != -1]
+    return x
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+@pytest.mark.parametrize("name", list(UNARY))
+def test_unary(name: str, dtype: str) -> None:
+    check(name, values(name, dtype), ulps=UNARY[name])
+
+
+@pytest.mark.parametrize("name", list(UNARY))
+def test_shapes(name: str) -> None:
+    for shape in SHAPES:
+        check(name, some("complex128", shape), ulps=UNARY[name] * 2)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+@pytest.mark.parametrize("name", list(BINARY))
+def test_binary(name: str, dtype: str) -> None:
+    x = specials(dtype)
+    y = x[x != 0] if name == "divide" else x
+    check(name, x[:, None], y[None, :], ulps=BINARY[name])
+
+
+@given(arrays(COMPLEX, [(3,)]), arrays(COMPLEX, [(2, 1)]))
+def test_random_products(x: np.ndarray, y: np.ndarray) -> None:
+    check("multiply", x, y.astype(x.dtype), ulps=4)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_powers(dtype: str) -> None:
+    x = specials(dtype)
+    x = x[np.abs(x) > 1e-2]
+    for power in (0, 1, 2, 3, 0.5, -1.5, 1 + 2j):
+        y = np.asarray(power, dtype)
+        unit = np.finfo(dtype).eps
+        got = numpy(lw.pow(lw.asarray(x), lw.asarray(y)))
+        want = (x.astype(np.complex128) ** complex(power)).astype(dtype)
+        assert np.all(np.abs(got - want) <= 64 * unit * np.abs(want)), power
+
+
+def test_operators() -> None:
+    x, y = some("complex128", (2, 3), 1), some("complex128", (3,), 2)
+    a, b = lw.asarray(x), lw.asarray(y)
+    equal(numpy(a + b), x + y)
+    equal(numpy(a - b), x - y)
+    equal(numpy(a * b), x * y, ulps=4)
+    equal(numpy(a / b), x / y, ulps=4)
+    equal(numpy(-a), -x)
+    equal(numpy(abs(a)), np.abs(x), ulps=4)
+    equal(numpy(a == a), np.ones((2, 3), bool))
+    equal(numpy(a != b), x != y)
+    equal(numpy(a * 2.0), x * 2.0, ulps=4)
+    equal(numpy((1 + 1j) * a), (1 + 1j) * x, ulps=4)
+    equal(numpy(lw.asarray(x.real) * 1j), x.real * 1j, ulps=4)
+    equal(numpy(a**2), x**2, ulps=16)
+    for compare in ("__lt__", "__le__", "__gt__", "__ge__", "__floordiv__", "__mod__"):
+        with pytest.raises(TypeError):
+            getattr(a, compare)(b)
+
+
+def test_infinities_and_nan() -> None:
+    x = np.asarray([complex(np.inf, 1), complex(1, np.nan), complex(1, -np.inf), 1 + 1j])
+    for name in ("isfinite", "isinf", "isnan"):
+        check(name, x)
+    check("exp", np.asarray([complex(np.inf, 0), complex(-np.inf, 0), complex(0, 0)]))
+    check("sqrt", np.asarray([complex(np.inf, 1), complex(-np.inf, 1), complex(1, np.inf)]), ulps=1)
+
+
+def test_square_roots_of_the_largest_and_the_smallest() -> None:
+    for dtype in COMPLEX:
+        limits = np.finfo(dtype)
+        x = np.asarray([complex(limits.max, limits.max), complex(limits.max, 1),
+                        complex(limits.tiny, limits.tiny), complex(-limits.tiny, 0)], dtype)  # fmt: skip
+        check("sqrt", x, ulps=4)
