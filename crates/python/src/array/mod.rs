@@ -245,8 +245,9 @@ impl Array {
 
     /// The elements in memory of the host, part by part.
     pub(crate) fn host(&self, py: Python<'_>) -> PyResult<Vec<Arc<loopwright_graph::Array>>> {
+        self.value().realize(py)?;
+        // Once more: what it was computed from can go, and must where memory is lent.
         let value = self.value();
-        value.realize(py)?;
         let read = || value.tensors().map(Tensor::lent).collect();
         let read: Result<_, _> = py.detach(read);
         read.or_raise()
@@ -287,6 +288,12 @@ pub(crate) fn made_of(values: &[&Value], re: Tensor, im: Option<Tensor>) -> PyRe
 
 #[pymethods]
 impl Array {
+    /// Beside an array of numpy's, operators are ours.
+    #[classattr]
+    fn __array_priority__() -> f64 {
+        1000.0
+    }
+
     /// The type of its elements.
     #[getter]
     fn dtype(&self) -> PyDType {
@@ -379,6 +386,7 @@ impl Array {
     /// Computes the value now, if it is not there yet, and gives the array back.
     fn realize<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
         slf.get().value().realize(slf.py())?;
+        slf.get().value();
         Ok(slf.clone())
     }
 
