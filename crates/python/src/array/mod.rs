@@ -7,6 +7,7 @@ mod dlpack;
 mod exchange;
 mod index;
 mod operators;
+mod select;
 
 use crate::device::PyDevice;
 use crate::dtype::PyDType;
@@ -170,6 +171,9 @@ fn cast_part(part: &Tensor, dtype: loopwright_ops::DType) -> Tensor {
 
 /// Computes values, those of a device in one program.
 pub(crate) fn realize(py: Python<'_>, values: &[Value]) -> PyResult<()> {
+    if values.iter().all(Value::is_computed) {
+        return Ok(());
+    }
     let open = values.iter().filter(|value| !value.is_computed());
     let mut by_session: Vec<(Session, Vec<Tensor>)> = Vec::new();
     for value in open {
@@ -265,15 +269,16 @@ pub(crate) fn common_session(values: &[&Value]) -> PyResult<Session> {
     let Some((first, rest)) = values.split_first() else {
         return Err(PyValueError::new_err("there are no arrays"));
     };
-    let name = |value: &Value| value.session.device().name().to_owned();
-    match rest.iter().find(|value| name(value) != name(first)) {
-        None => Ok(first.session.clone()),
-        Some(other) => Err(PyValueError::new_err(format!(
-            "one array is on {}, another on {}; move one with to_device",
-            name(first),
-            name(other)
-        ))),
+    for other in rest {
+        if other.session.device().name() != first.session.device().name() {
+            return Err(PyValueError::new_err(format!(
+                "one array is on {}, another on {}; move one with to_device",
+                first.session.device().name(),
+                other.session.device().name()
+            )));
+        }
     }
+    Ok(first.session.clone())
 }
 
 /// A value made of operands.

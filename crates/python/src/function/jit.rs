@@ -8,6 +8,7 @@ use loopwright_tensor::{Jit, Session, Tensor, TensorError};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Functions of up to so many arrays, and nothing else, are found without a search.
@@ -85,7 +86,7 @@ impl Function {
     ) -> PyResult<Bound<'py, PyAny>> {
         let session = match values.is_empty() {
             true => device::current(py)?,
-            false => common_session(&values.iter().collect::<Vec<_>>())?,
+            false => common_session(&values.iter().collect::<SmallVec<[&Value; 8]>>())?,
         };
         realize(py, values)?;
         let given = py.detach(|| session.scope(|| entry.jit.call(&leaves)));
@@ -171,7 +172,7 @@ impl Function {
         }
         let count = arguments.len();
         if named.is_none() && count < FEW && self.fixed.0.is_empty() {
-            let mut values = Vec::with_capacity(count);
+            let mut values: SmallVec<[Value; 4]> = SmallVec::new();
             for argument in arguments.iter_borrowed() {
                 match argument.cast::<Array>() {
                     Ok(array) => {
