@@ -301,7 +301,13 @@ pub(crate) fn reshape(py: Python<'_>, x: &Array, shape: Vec<i64>) -> PyResult<Ar
             (size, _) => size as usize,
         });
     }
-    Array::of(py, value.parts(|part| part.reshape(sizes.clone())))
+    // A view of nothing would have nothing to read.
+    let nothing = value.re.shape().elements() == Some(0) && sizes.contains(&0);
+    let made = value.parts(|part| match nothing {
+        true => Tensor::zeros(sizes.clone(), part.dtype()),
+        false => part.reshape(sizes.clone()),
+    });
+    Array::of(py, made)
 }
 
 /// The elements repeated to a shape.
@@ -625,8 +631,14 @@ pub(crate) fn complex(py: Python<'_>, re: &Array, im: &Array) -> PyResult<Array>
         )));
     }
     let (a, b) = (a.cast(dtype), b.cast(dtype));
-    let whole = &a.re + b.re.zeros_like();
-    let other = &b.re + a.re.zeros_like();
+    // Not by adding zeros: negative ones would be lost.
+    let (mut whole, mut other) = (a.re.clone(), b.re.clone());
+    if whole.shape() != other.shape() {
+        let sum = &whole + &other;
+        sum.check().or_raise()?;
+        whole = whole.broadcast_to(sum.shape());
+        other = other.broadcast_to(sum.shape());
+    }
     Array::of(py, made_of(&[&a, &b], whole, Some(other))?)
 }
 

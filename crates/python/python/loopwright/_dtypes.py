@@ -147,14 +147,18 @@ def astype(
 
 
 def can_cast(from_: DType | Array, to: DType, /) -> builtins.bool:
-    """Whether one dtype becomes the other by promotion.
+    """Whether one dtype becomes the other by the standard's promotion, which keeps within kinds.
 
     >>> import loopwright as lw
     >>> lw.can_cast(lw.int8, lw.int32), lw.can_cast(lw.int64, lw.float32)
     (True, False)
     """
+    source, to = of(from_), of(to)
+    families = ((bool,), INTEGRAL, INEXACT)
+    if not any(source in family and to in family for family in families):
+        return False
     try:
-        return _core.result_type(of(from_), of(to)) == to
+        return _core.result_type(source, to) == to
     except TypeError:
         return False
 

@@ -440,6 +440,7 @@ impl Array {
         self.parts(py, |part| part.label(label))
     }
 
+    #[pyo3(signature = (/, *, api_version=None))]
     fn __array_namespace__<'py>(
         slf: &Bound<'py, Self>,
         api_version: Option<&str>,

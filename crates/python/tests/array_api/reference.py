@@ -86,16 +86,28 @@ def call(name: str, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
     return got, want
 
 
-def check(name: str, *args: Any, ulps: float = 0, scale: float | None = None, **kwargs: Any) -> None:
+def brief(name: str, args: tuple, kwargs: dict) -> str:
+    """A call in few words."""
+
+    def word(value: Any) -> str:
+        if isinstance(value, np.ndarray):
+            return f"{value.dtype}{list(value.shape)}" if value.size > 8 else repr(value)
+        return repr(value)
+
+    return f"{name}({', '.join(map(word, args))}, {kwargs})"
+
+
+def check(name: str, *args: Any, ulps: float = 0, scale: Any = None, **kwargs: Any) -> None:
     """Both functions give the same."""
     got, want = call(name, *args, **kwargs)
-    same(got, want, ulps=ulps, scale=scale, what=f"{name}({args}, {kwargs})")
+    same(got, want, ulps=ulps, scale=scale, what=brief(name, args, kwargs))
 
 
-def same(got: Any, want: Any, *, ulps: float = 0, scale: float | None = None, what: str = "") -> None:
+def same(got: Any, want: Any, *, ulps: float = 0, scale: Any = None, what: str = "") -> None:
     """Two results agree: dtypes, shapes, and values within some units in the last place.
 
-    With a `scale`, the units are those of it and not of the values: for sums that cancel.
+    With a `scale`, the units are those of it and not of the values: for sums that cancel. It may be
+    an array.
     """
     if isinstance(want, tuple | list):
         assert isinstance(got, tuple | list), f"{what}: {type(got)} is no sequence"
@@ -115,7 +127,7 @@ def same(got: Any, want: Any, *, ulps: float = 0, scale: float | None = None, wh
 
 
 def equal(
-    got: np.ndarray, want: np.ndarray, *, ulps: float = 0, scale: float | None = None, what: str = ""
+    got: np.ndarray, want: np.ndarray, *, ulps: float = 0, scale: Any = None, what: str = ""
 ) -> None:
     """Two arrays of numpy's agree within some units in the last place; signs of zeros count if 0."""
     assert got.dtype == want.dtype and got.shape == want.shape, f"{what}: {got.dtype}{got.shape}"
@@ -136,7 +148,7 @@ def equal(
             same_value = (got == want) | (np.isnan(got) & np.isnan(want))
             if ulps == 0:
                 same_value &= (np.signbit(got) == np.signbit(want)) | np.isnan(want)
-            unit = np.abs(want) if scale is None else np.full(want.shape, scale)
+            unit = np.abs(want) if scale is None else np.broadcast_to(scale, want.shape)
             limits = np.finfo(want.dtype)
             room = ulps * (unit * limits.eps + limits.smallest_subnormal)
             near = np.isfinite(want) & np.isfinite(got) & (np.abs(got - want) <= room)
@@ -199,13 +211,13 @@ def some(dtype: str, shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
     """Small numbers that differ, the same at every run."""
     rng = np.random.default_rng(seed + 7 * sum(shape) + len(shape))
     if dtype == "bool":
-        return rng.integers(0, 2, shape).astype(bool)
+        return np.asarray(rng.integers(0, 2, shape), bool)
     if dtype in INTEGRAL:
         low = -8 if dtype in SIGNED else 0
-        return rng.integers(low, 9, shape).astype(dtype)
+        return np.asarray(rng.integers(low, 9, shape), dtype)
     if dtype in FLOATING:
-        return rng.standard_normal(shape).astype(dtype)
-    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
+        return np.asarray(rng.standard_normal(shape), dtype)
+    return np.asarray(rng.standard_normal(shape) + 1j * rng.standard_normal(shape), dtype)
 
 
 def refused(name: str, *args: Any, errors: Any = (TypeError, ValueError, IndexError), **kwargs: Any) -> None:

@@ -34,7 +34,9 @@ def values(name: str, dtype: str) -> np.ndarray:
 @pytest.mark.parametrize("dtype", COMPLEX)
 @pytest.mark.parametrize("name", list(UNARY))
 def test_unary(name: str, dtype: str) -> None:
-    check(name, values(name, dtype), ulps=UNARY[name])
+    # numpy's log1p is that of 1 + z, which has lost what is small.
+    scale = 4.0 if name == "log1p" else None
+    check(name, values(name, dtype), ulps=UNARY[name], scale=scale)
 
 
 @pytest.mark.parametrize("name", list(UNARY))

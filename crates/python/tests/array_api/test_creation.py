@@ -135,7 +135,8 @@ def test_asarray_of_arrays(dtype: str) -> None:
         x = some(dtype, shape)
         equal(numpy(lw.asarray(x)), x)
         equal(numpy(lw.asarray(lw.asarray(x))), x)
-        equal(numpy(lw.asarray(x.tolist(), dtype=getattr(lw, dtype))), x)
+        if shape != (2, 0, 3):  # lists do not say what is in nothing
+            equal(numpy(lw.asarray(x.tolist(), dtype=getattr(lw, dtype))), x)
     equal(numpy(lw.asarray(specials(dtype))), specials(dtype))
     x = some(dtype, (3, 4))
     equal(numpy(lw.asarray(x.T)), x.T, what="another order in memory")

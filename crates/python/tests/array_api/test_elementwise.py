@@ -66,8 +66,14 @@ BINARY_CASES = [(name, dtype) for name, (dtypes, _) in BINARY.items() for dtype 
 
 
 def same_as_strict(name: str, *args, ulps: float) -> None:
-    # A maximum of two zeros may be either, and so may what is added to it.
-    check(name, *args, ulps=ulps or (0.25 if name in ("maximum", "minimum") else 0))
+    # A maximum of two zeros may be either.
+    ulps = ulps or (0.25 if name in ("maximum", "minimum") else 0)
+    scale = None
+    if name == "logaddexp":
+        # It adds a correction to the larger one, which may cancel.
+        scale = np.maximum(np.abs(args[0]), np.abs(args[1]))
+        scale = np.where(np.isfinite(scale), scale, 1.0)
+    check(name, *args, ulps=ulps, scale=scale)
 
 
 @pytest.mark.parametrize(("name", "dtype"), UNARY_CASES)
@@ -117,7 +123,7 @@ def test_binary_of_random_values(name: str) -> None:
 
     @given(arrays(dtypes, [(2, 3)]), arrays(dtypes, [(3,)]))
     def run(x: np.ndarray, y: np.ndarray) -> None:
-        same_as_strict(name, x, y.astype(x.dtype), ulps=ulps)
+        same_as_strict(name, x, y.real.astype(x.dtype), ulps=ulps)
 
     with np.errstate(all="ignore"):
         run()
@@ -172,7 +178,8 @@ def test_powers(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", REAL)
 def test_clip(dtype: str) -> None:
     x = some(dtype, (2, 3))
-    low, high = some(dtype, (3,), 5), some(dtype, (2, 1), 6) + np.asarray(3, dtype)
+    low = np.minimum(some(dtype, (3,), 5), np.asarray(1, dtype))
+    high = np.maximum(some(dtype, (2, 1), 6), np.asarray(2, dtype))
     for args in ((), (1,), (None, 3), (1, 3), (low,), (None, high), (1, high), (low, 3)):
         check("clip", x, *args)
     check("clip", x, min=1, max=3)
@@ -279,4 +286,4 @@ def test_every_function_is_tested() -> None:
         name for name, value in vars(_elementwise).items()
         if name in lw.__all__ and callable(value)
     }  # fmt: skip
-    assert names - set(UNARY) - set(BINARY) == OTHERS
+    assert names - {"Array"} - set(UNARY) - set(BINARY) == OTHERS
