@@ -5,6 +5,7 @@ mod convert;
 mod display;
 mod dlpack;
 mod exchange;
+mod html;
 mod index;
 mod operators;
 mod select;
@@ -548,6 +549,14 @@ impl Array {
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
         display::text(py, self)
+    }
+
+    /// How notebooks show it.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        match html::html(py, self) {
+            Err(error) if error.is_instance_of::<crate::errors::TracedError>(py) => Ok(None),
+            shown => shown.map(Some),
+        }
     }
 
     fn __copy__(&self, py: Python<'_>) -> PyResult<Array> {
