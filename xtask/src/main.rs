@@ -7,6 +7,7 @@ mod dependencies;
 mod error;
 mod instructions;
 mod new_backend;
+mod package;
 mod process;
 mod python;
 mod replay;

@@ -1,6 +1,6 @@
-//! The Python environment for the scripts that generate and check reference values.
+//! Python environments: for the scripts that generate and check reference values, and for the package's tests.
 //!
-//! It lives under `target/python-env`, so that `cargo clean` removes it and nothing is installed for the user.
+//! They live under `target`, so that `cargo clean` removes them and nothing is installed for the user.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,8 @@ pub(crate) fn check_reference_values(
         );
         return Ok(());
     }
-    let python = match environment(workspace)? {
+    let requirements = workspace.root.join("xtask").join("requirements.txt");
+    let python = match environment(workspace, "python-env", Some(&requirements))? {
         Ok(python) => python,
         Err(Missing(why)) => {
             notes.skip("reference values", why);
@@ -58,19 +59,24 @@ pub(crate) fn check_reference_values(
     }
 }
 
-/// The interpreter of an environment with the pinned packages, made or refreshed where needed.
-fn environment(workspace: &Workspace) -> Result<Result<PathBuf, Missing>, Error> {
-    let folder = workspace.target.join("python-env");
+/// The interpreter of an environment with pinned packages, made or refreshed where needed; without a list, one with
+/// nothing in it, made anew.
+pub(crate) fn environment(
+    workspace: &Workspace,
+    name: &str,
+    requirements: Option<&Path>,
+) -> Result<Result<PathBuf, Missing>, Error> {
+    let folder = workspace.target.join(name);
     let python = if cfg!(windows) {
         folder.join("Scripts").join("python.exe")
     } else {
         folder.join("bin").join("python")
     };
-    let requirements = workspace.root.join("xtask").join("requirements.txt");
     // Written last, so that an interrupted installation is done again.
     let stamp = folder.join("installed-requirements.txt");
-    let wanted = read(&requirements)?;
-    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted)
+    let wanted = requirements.map(read).transpose()?.unwrap_or_default();
+    if requirements.is_some()
+        && fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted)
         && process::succeeds(Command::new(&python).arg("--version"))
     {
         return Ok(Ok(python));
@@ -99,6 +105,9 @@ fn environment(workspace: &Workspace) -> Result<Result<PathBuf, Missing>, Error>
             return Ok(Err(Missing(error.to_string())));
         }
     }
+    let Some(requirements) = requirements else {
+        return Ok(Ok(python));
+    };
     // Wheels only: compiling numpy would need a Fortran-sized toolchain and half an hour.
     let mut install = workspace.command(&python);
     install
@@ -111,10 +120,11 @@ fn environment(workspace: &Workspace) -> Result<Result<PathBuf, Missing>, Error>
             ":all:",
             "--requirement",
         ])
-        .arg(&requirements);
+        .arg(requirements);
     if let Err(error) = process::run(&mut install) {
         return Ok(Err(Missing(format!(
-            "the packages of xtask/requirements.txt cannot be installed: {error}"
+            "the packages of {} cannot be installed: {error}",
+            workspace.shown(requirements)
         ))));
     }
     fs::write(&stamp, wanted).map_err(|source| Error::File {
@@ -147,7 +157,7 @@ fn base_python(workspace: &Workspace) -> Result<&'static str, Missing> {
     })
 }
 
-fn read(path: &Path) -> Result<String, Error> {
+pub(crate) fn read(path: &Path) -> Result<String, Error> {
     fs::read_to_string(path).map_err(|source| Error::File {
         path: path.to_path_buf(),
         source,

@@ -122,7 +122,16 @@ pub(crate) fn render(finished: &[Finished], not_run: &[&str]) -> String {
 
 /// Whether a test runner's line is one of those that close a run.
 pub(crate) fn is_closing_line(line: &str) -> bool {
-    line.trim_start().starts_with("Summary [") || line.starts_with("test result: ")
+    let is_pytest = || {
+        let counts = line.trim_matches(['=', ' ']);
+        let outcome = [" passed", " failed", " skipped", " error"];
+        counts.starts_with(|first: char| first.is_ascii_digit())
+            && counts.contains(" in ")
+            && outcome.iter().any(|word| counts.contains(word))
+    };
+    line.trim_start().starts_with("Summary [")
+        || line.starts_with("test result: ")
+        || is_pytest()
 }
 
 /// The closing lines for the report: nextest has one for all; those of cargo test, one per binary, are added up.

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::summary::{self, Finished, Verdict};
 use crate::tools::{self, Missing};
 use crate::workspace::Workspace;
-use crate::{dependencies, instructions, new_backend, process, python, smoke};
+use crate::{dependencies, instructions, new_backend, package, process, python, smoke};
 
 /// What a step has to say beside how it went. The runner owns them, so that a step that fails keeps its skips.
 #[derive(Debug, Default)]
@@ -103,6 +103,11 @@ pub(crate) const STEPS: &[Step] = &[
         name: "smoke",
         about: "every example program runs on every device that computes",
         run: |workspace, _, notes| smoke::run_examples(workspace, notes),
+    },
+    Step {
+        name: "python",
+        about: "the Python package builds, works with nothing else installed, and passes its tests",
+        run: |workspace, _, notes| package::check(workspace, notes),
     },
     Step {
         name: "template",

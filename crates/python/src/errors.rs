@@ -66,7 +66,9 @@ pub(crate) fn of_tensor(error: &TensorError) -> PyErr {
 /// What a device or the compiler refuses.
 pub(crate) fn of_runtime(error: &RuntimeError) -> PyErr {
     match error {
-        RuntimeError::Allocation { .. } => PyMemoryError::new_err(error.to_string()),
+        RuntimeError::Allocation { .. } | RuntimeError::OverCap { .. } => {
+            PyMemoryError::new_err(error.to_string())
+        }
         _ => Error::new_err(error.to_string()),
     }
 }

@@ -6,6 +6,7 @@ mod array;
 mod device;
 mod dtype;
 mod errors;
+mod function;
 mod primitives;
 mod promote;
 
@@ -25,13 +26,18 @@ mod _core {
     #[pymodule_export]
     use super::errors::{Error, GradientError, ScheduleError, TracedError};
     #[pymodule_export]
+    use super::function::{
+        Function, Gradient, checkpoint, custom_gradient, hessian, jacobian, jvp, stop_gradient,
+        vjp, vmap,
+    };
+    #[pymodule_export]
     use super::primitives::{
         arange, arg_reduce, argsort, binary, bitcast, broadcast_to, cast, complex, concat,
-        constant, diagonal, einsum, flip, fourier, full, imag, irfft, linalg_cholesky, linalg_det,
-        linalg_eigh, linalg_inv, linalg_qr, linalg_slogdet, linalg_solve, linalg_solve_triangular,
-        linalg_svd, map, nonzero, ops, pad, permute, real, realize, reduce, repeat, reshape,
-        result_type, rfft, roll, scan, scatter, sort, squeeze, stack, take, take_along, tile, tril,
-        triu, unsqueeze, where_,
+        constant, count, diagonal, einsum, flip, fourier, full, imag, irfft, linalg_cholesky,
+        linalg_det, linalg_eigh, linalg_inv, linalg_qr, linalg_slogdet, linalg_solve,
+        linalg_solve_triangular, linalg_svd, map, nonzero, ops, pad, permute, real, realize,
+        reduce, repeat, reshape, result_type, rfft, roll, scan, scatter, sort, squeeze, stack,
+        take, take_along, tile, tril, triu, unsqueeze, where_,
     };
 
     #[pymodule_init]

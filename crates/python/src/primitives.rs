@@ -194,6 +194,17 @@ pub(crate) fn reduce(
     Array::of(py, value.parts(fold))
 }
 
+/// How many elements are folded over axes, as a number of the program: a size may be open in a function that is traced.
+#[pyfunction]
+pub(crate) fn count(py: Python<'_>, x: &Array, axes: Option<Vec<i64>>) -> PyResult<Array> {
+    let value = x.value();
+    let axes = axes_of(&value, axes)?;
+    let size = |axis: &i64| Tensor::size_value(&value.re.shape().axes()[*axis as usize].size);
+    let sizes = axes.iter().map(size);
+    let made = sizes.fold(Tensor::scalar(1i64), |total, size| total * size);
+    Array::of(py, made_of(&[&value], made, None)?)
+}
+
 /// Where the largest or smallest element along an axis is, the first of equal ones; over all elements for `None`.
 #[pyfunction]
 pub(crate) fn arg_reduce(

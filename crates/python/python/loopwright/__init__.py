@@ -15,7 +15,7 @@ from __future__ import annotations
 import math as _math
 
 from . import _core, fft, linalg
-from ._core import Array
+from ._core import Array, Error, GradientError, ScheduleError, TracedError, __version__
 from ._creation import (
     arange,
     asarray,
@@ -34,6 +34,7 @@ from ._creation import (
     zeros,
     zeros_like,
 )
+from ._devices import Device, current_device, devices, set_default_device, use_device
 from ._dtypes import (
     astype,
     bfloat16,
@@ -128,6 +129,19 @@ from ._elementwise import (
     tanh,
     trunc,
 )
+from ._functions import (
+    checkpoint,
+    custom_gradient,
+    grad,
+    hessian,
+    jacobian,
+    jit,
+    jvp,
+    stop_gradient,
+    value_and_grad,
+    vjp,
+    vmap,
+)
 from ._indexing import take, take_along_axis
 from ._inspection import __array_namespace_info__
 from ._linear import matmul, matrix_transpose, tensordot, vecdot
@@ -163,6 +177,9 @@ from ._statistics import (
     var,
 )
 from ._utility import all, any, diff
+
+realize = _core.realize
+einsum = _core.einsum
 
 __array_api_version__ = "2024.12"
 

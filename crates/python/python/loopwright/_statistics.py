@@ -179,11 +179,11 @@ def min(x: Array, /, *, axis: Axes = None, keepdims: bool = False) -> Array:
 
 
 def _mean(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    count = math.prod(x.shape[at] for at in axes)
+    count = _core.count(x, axes)
 
     def of_part(part: Array) -> Array:
         total = _core.reduce("sum", part, axes, keepdims)
-        return _core.map("div", total, _core.full((), float(count), part.dtype, part.device))
+        return _core.map("div", total, _core.cast(count, part.dtype))
 
     return by_parts(of_part, x)
 

@@ -61,12 +61,27 @@ fn written(py: Python<'_>, array: &Array, indent: usize) -> PyResult<Option<Stri
     // All shown elements are as wide as the widest.
     let mut shown = Vec::new();
     places(shape, 0, shorten, &mut shown);
-    let texts: Vec<String> = shown.iter().map(|at| element(*at)).collect();
+    let texts = points_aligned(shown.iter().map(|at| element(*at)).collect());
     let width = texts.iter().map(String::len).max().unwrap_or(0);
     let mut texts = texts.into_iter();
     let mut text = String::new();
     rows(shape, shorten, indent, width, &mut texts, &mut text);
     Ok(Some(text))
+}
+
+/// Numbers with as many places behind the point, filled up with spaces.
+fn points_aligned(texts: Vec<String>) -> Vec<String> {
+    let behind = |text: &String| text.len() - text.find('.').map_or(text.len(), |at| at + 1);
+    let has_other = |text: &String| text.contains(['e', 'j']);
+    if texts.iter().any(has_other) || !texts.iter().any(|text| text.contains('.')) {
+        return texts;
+    }
+    let most = texts.iter().map(behind).max().unwrap_or(0);
+    let fill = |text: String| match text.contains('.') {
+        true => format!("{text}{}", " ".repeat(most - behind(&text))),
+        false => text,
+    };
+    texts.into_iter().map(fill).collect()
 }
 
 /// A number as Python writes it.
@@ -77,11 +92,10 @@ fn number(value: Scalar) -> String {
         Kind::Signed => value.as_i64().unwrap_or_default().to_string(),
         Kind::Float => {
             let wide = value.to_f64();
-            let text = match value.dtype() {
+            match value.dtype() {
                 loopwright_ops::DType::F64 => float(wide, &format!("{wide:?}")),
                 _ => float(wide, &format!("{:?}", wide as f32)),
-            };
-            text
+            }
         }
     }
 }

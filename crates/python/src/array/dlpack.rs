@@ -262,9 +262,9 @@ pub(super) fn take(
         ))
     })?;
     let rank = usize::try_from(tensor.ndim).unwrap_or(0);
-    // SAFETY: as many as there are axes, or none where there are no axes.
     let listed = |start: *mut i64| match rank {
         0 => Vec::new(),
+        // SAFETY: there is one for each axis.
         _ => unsafe { std::slice::from_raw_parts(start, rank) }.to_vec(),
     };
     let shape: Vec<usize> = listed(tensor.shape)

@@ -5,17 +5,21 @@
 //! where it is true, so that its value has to be known.
 
 use super::convert::{from_scalar, number};
+use super::select::Selection;
 use super::{Array, Value, common_session, is_recording, made_of, operators::Operand, outside};
 use crate::errors::OrRaise;
 use loopwright_graph::Array as HostArray;
 use loopwright_ops::{DType, Kind};
-use loopwright_tensor::{Slice, Tensor};
+use loopwright_tensor::{Slice, Tensor, TensorError};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyList, PySlice, PyTuple};
 
+/// So many elements at most are picked in memory of the host.
+const FEW: usize = 1 << 20;
+
 /// One part of a key.
-enum Part {
+pub(super) enum Part {
     /// What a view can do.
     Basic(Slice),
     /// Places along an axis.
@@ -23,10 +27,10 @@ enum Part {
 }
 
 /// A key, one part for each axis that is spoken of.
-struct Key {
-    parts: Vec<Part>,
+pub(super) struct Key {
+    pub(super) parts: Vec<Part>,
     /// Masks without axes: whether everything is there, as an axis in front.
-    flags: Vec<bool>,
+    pub(super) flags: Vec<bool>,
 }
 
 impl Key {
@@ -42,7 +46,48 @@ impl Key {
         for object in &objects {
             key.take(py, of, object)?;
         }
+        // Beside arrays of places, a number is one of them.
+        if key.parts.iter().any(|part| matches!(part, Part::Places(_))) {
+            for part in &mut key.parts {
+                if let Part::Basic(Slice::At(at)) = part {
+                    *part = Part::Places(Tensor::new(&[*at], ()));
+                }
+            }
+        }
         Ok(key)
+    }
+
+    /// How many axes are spoken of.
+    pub(super) fn spoken(&self) -> usize {
+        self.parts.iter().filter(|part| speaks(part)).count()
+    }
+
+    /// Whether something else stands between arrays of places.
+    pub(super) fn is_split(&self) -> bool {
+        let is_places = |part: &Part| matches!(part, Part::Places(_));
+        let first = self.parts.iter().position(is_places);
+        let last = self.parts.iter().rposition(is_places);
+        match (first, last) {
+            (Some(first), Some(last)) => {
+                let mut between = self.parts[first..last].iter();
+                between.any(|part| !is_places(part))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether its elements can be picked in memory of the host: everything is there, and it is not much.
+    fn is_for_host(&self, of: &Value) -> bool {
+        let is_there = |part: &Part| match part {
+            Part::Places(places) => places.is_computed(),
+            Part::Basic(_) => true,
+        };
+        !is_recording()
+            && of.tensors().all(Tensor::is_computed)
+            && of.session.device().limits().host_memory
+            && of.re.shape().elements().is_some_and(|count| count <= FEW)
+            && of.re.shape().axes().iter().all(|axis| axis.name.is_none())
+            && self.parts.iter().all(is_there)
     }
 
     fn take(&mut self, py: Python<'_>, of: &Value, object: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -172,6 +217,16 @@ pub(crate) fn places_of(mask: &HostArray) -> PyResult<Vec<Tensor>> {
 /// The elements that a key speaks of.
 pub(super) fn get(py: Python<'_>, value: &Value, key: &Bound<'_, PyAny>) -> PyResult<Array> {
     let key = Key::read(py, value, key)?;
+    if key.is_for_host(value) {
+        let selection = Selection::of(&key, &value.sizes()?)?;
+        let read = |part: &Tensor| {
+            let array = py.detach(|| part.lent()).or_raise()?;
+            Ok::<_, PyErr>(Tensor::of(selection.read(&array)?))
+        };
+        let im = value.im.as_ref().map(read).transpose()?;
+        let made = Value::new(read(&value.re)?, im, value.session.clone());
+        return Array::of(py, made);
+    }
     let re = taken(&value.re, &key)?;
     let im = value.im.as_ref().map(|im| taken(im, &key)).transpose()?;
     Array::of(py, made_of(&[value], re, im)?)
@@ -210,7 +265,7 @@ fn taken(tensor: &Tensor, key: &Key) -> PyResult<Tensor> {
         }
     }
     if !looked.is_empty() {
-        view = raise(looked_up(&view, &looked, &key.parts)?)?;
+        view = raise(looked_up(&view, &looked, key.is_split())?)?;
     }
     for flag in key.flags.iter().rev() {
         view = view.unsqueeze(0).at(Slice::from(0..i64::from(*flag)));
@@ -219,7 +274,7 @@ fn taken(tensor: &Tensor, key: &Key) -> PyResult<Tensor> {
 }
 
 /// The elements at places along several axes together.
-fn looked_up(view: &Tensor, looked: &[(usize, &Tensor)], parts: &[Part]) -> PyResult<Tensor> {
+fn looked_up(view: &Tensor, looked: &[(usize, &Tensor)], is_split: bool) -> PyResult<Tensor> {
     let sizes = view.sizes().or_raise()?;
     // The places meet in one shape: one number, of which all other axes are a part.
     let mut flat: Option<Tensor> = None;
@@ -248,7 +303,7 @@ fn looked_up(view: &Tensor, looked: &[(usize, &Tensor)], parts: &[Part]) -> PyRe
     let flat = flat.expect("there are places");
     flat.check().or_raise()?;
     let axes: Vec<usize> = looked.iter().map(|(axis, _)| *axis).collect();
-    let adjacent = axes.windows(2).all(|pair| pair[1] == pair[0] + 1) && !numbers_between(parts);
+    let adjacent = axes.windows(2).all(|pair| pair[1] == pair[0] + 1) && !is_split;
     let target = if adjacent { axes[0] } else { 0 };
     // The axes next to each other, as one.
     let rest = (0..view.rank()).filter(|axis| !axes.contains(axis));
@@ -275,17 +330,6 @@ fn looked_up(view: &Tensor, looked: &[(usize, &Tensor)], parts: &[Part]) -> PyRe
         _ => turned.reshape(shape),
     };
     Ok(merged.take(&flat, target))
-}
-
-/// Whether an integer or a new axis stands between arrays of places.
-fn numbers_between(parts: &[Part]) -> bool {
-    let is_places = |part: &Part| matches!(part, Part::Places(_));
-    let first = parts.iter().position(is_places);
-    let last = parts.iter().rposition(is_places);
-    match (first, last) {
-        (Some(first), Some(last)) => parts[first..last].iter().any(|part| !is_places(part)),
-        _ => false,
-    }
 }
 
 /// The array with other elements where a key speaks of them.
@@ -325,6 +369,25 @@ pub(super) fn set(
     let key = Key::read(py, value, key)?;
     common_session(&[value, &new])?;
     let sizes = value.sizes()?;
+    if key.is_for_host(value) {
+        let selection = Selection::of(&key, &sizes)?;
+        let write = |old: &Tensor, new: &Tensor| {
+            // One number for all need not be repeated.
+            let new = match new.rank() {
+                0 => new.clone(),
+                _ => fitted(new, &selection.shape)?,
+            };
+            let read = || Ok::<_, TensorError>((old.lent()?, new.array()?));
+            let (old, new) = py.detach(|| value.session.scope(read)).or_raise()?;
+            Ok::<_, PyErr>(Tensor::of(selection.write(&old, &new)))
+        };
+        let im = match (&value.im, &new.im) {
+            (Some(old), Some(new)) => Some(write(old, new)?),
+            _ => None,
+        };
+        let re = write(&value.re, &new.re)?;
+        return Ok(Value::new(re, im, value.session.clone()));
+    }
     let count: usize = sizes.iter().product();
     // The places in the array laid out flat that the key speaks of.
     let flat = Tensor::arange(0, count as i64, 1).reshape(sizes.clone());

@@ -5,8 +5,10 @@ mod convert;
 mod display;
 mod dlpack;
 mod exchange;
+mod html;
 mod index;
 mod operators;
+mod select;
 
 use crate::device::PyDevice;
 use crate::dtype::PyDType;
@@ -19,7 +21,7 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) use convert::{as_array, from_scalar, number};
-pub(crate) use exchange::{asarray, joined, stacked, unpickle};
+pub(crate) use exchange::{asarray, is_array_like, joined, stacked, unpickle};
 pub(crate) use index::places_of;
 pub(crate) use operators::{Operand, binary, map_promoted, py_matmul};
 
@@ -170,6 +172,9 @@ fn cast_part(part: &Tensor, dtype: loopwright_ops::DType) -> Tensor {
 
 /// Computes values, those of a device in one program.
 pub(crate) fn realize(py: Python<'_>, values: &[Value]) -> PyResult<()> {
+    if values.iter().all(Value::is_computed) {
+        return Ok(());
+    }
     let open = values.iter().filter(|value| !value.is_computed());
     let mut by_session: Vec<(Session, Vec<Tensor>)> = Vec::new();
     for value in open {
@@ -245,8 +250,9 @@ impl Array {
 
     /// The elements in memory of the host, part by part.
     pub(crate) fn host(&self, py: Python<'_>) -> PyResult<Vec<Arc<loopwright_graph::Array>>> {
+        self.value().realize(py)?;
+        // Once more: what it was computed from can go, and must where memory is lent.
         let value = self.value();
-        value.realize(py)?;
         let read = || value.tensors().map(Tensor::lent).collect();
         let read: Result<_, _> = py.detach(read);
         read.or_raise()
@@ -264,15 +270,16 @@ pub(crate) fn common_session(values: &[&Value]) -> PyResult<Session> {
     let Some((first, rest)) = values.split_first() else {
         return Err(PyValueError::new_err("there are no arrays"));
     };
-    let name = |value: &Value| value.session.device().name().to_owned();
-    match rest.iter().find(|value| name(value) != name(first)) {
-        None => Ok(first.session.clone()),
-        Some(other) => Err(PyValueError::new_err(format!(
-            "one array is on {}, another on {}; move one with to_device",
-            name(first),
-            name(other)
-        ))),
+    for other in rest {
+        if other.session.device().name() != first.session.device().name() {
+            return Err(PyValueError::new_err(format!(
+                "one array is on {}, another on {}; move one with to_device",
+                first.session.device().name(),
+                other.session.device().name()
+            )));
+        }
     }
+    Ok(first.session.clone())
 }
 
 /// A value made of operands.
@@ -287,6 +294,12 @@ pub(crate) fn made_of(values: &[&Value], re: Tensor, im: Option<Tensor>) -> PyRe
 
 #[pymethods]
 impl Array {
+    /// Beside an array of numpy's, operators are ours.
+    #[classattr]
+    fn __array_priority__() -> f64 {
+        1000.0
+    }
+
     /// The type of its elements.
     #[getter]
     fn dtype(&self) -> PyDType {
@@ -379,6 +392,7 @@ impl Array {
     /// Computes the value now, if it is not there yet, and gives the array back.
     fn realize<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
         slf.get().value().realize(slf.py())?;
+        slf.get().value();
         Ok(slf.clone())
     }
 
@@ -535,6 +549,14 @@ impl Array {
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
         display::text(py, self)
+    }
+
+    /// How notebooks show it.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        match html::html(py, self) {
+            Err(error) if error.is_instance_of::<crate::errors::TracedError>(py) => Ok(None),
+            shown => shown.map(Some),
+        }
     }
 
     fn __copy__(&self, py: Python<'_>) -> PyResult<Array> {

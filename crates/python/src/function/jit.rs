@@ -1,0 +1,258 @@
+//! `jit`: Python functions that are traced once and run as one routine.
+
+use super::tree::{Form, Given, given_by, tensors};
+use crate::array::{Array, Value, common_session, is_recording, realize, recorded};
+use crate::device;
+use crate::errors::{OrRaise, carried};
+use loopwright_tensor::{Jit, Session, Tensor, TensorError};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use smallvec::SmallVec;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Functions of up to so many arrays, and nothing else, are found without a search.
+const FEW: usize = 8;
+
+type Traced = Jit<Vec<Tensor>, Result<Given, TensorError>>;
+
+/// The function for arguments of one form.
+struct Entry {
+    arguments: Form,
+    jit: Traced,
+}
+
+/// An axis that may have any size.
+#[derive(Clone)]
+enum Open {
+    At(usize, i64),
+    Named(String),
+}
+
+/// A function that is compiled when it is first called with arguments of some shapes; made by `jit`.
+#[pyclass(name = "Function", module = "loopwright", frozen, dict, weakref)]
+pub(crate) struct Function {
+    function: Arc<Py<PyAny>>,
+    name: String,
+    open: Vec<Open>,
+    /// Arguments that are a part of the program, by place and by name: another value is another program.
+    fixed: (Vec<usize>, Vec<String>),
+    entries: Mutex<Vec<Arc<Entry>>>,
+    /// By the number of arrays, where arguments are arrays of real numbers and nothing else.
+    flat: [OnceLock<Arc<Entry>>; FEW],
+}
+
+impl Function {
+    fn entry(&self, py: Python<'_>, arguments: Form) -> PyResult<Arc<Entry>> {
+        let entries = || self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        // Compared without the lock: equality may be Python code.
+        let known = entries().clone();
+        for entry in &known {
+            if entry.arguments.is_like(py, &arguments)? {
+                return Ok(Arc::clone(entry));
+            }
+        }
+        let entry = Arc::new(Entry {
+            jit: self.traced(&arguments, py),
+            arguments,
+        });
+        entries().push(Arc::clone(&entry));
+        Ok(entry)
+    }
+
+    fn traced(&self, arguments: &Form, py: Python<'_>) -> Traced {
+        let function = Arc::clone(&self.function);
+        let form = Arc::new(arguments.copied(py));
+        let call = move |leaves: &Vec<Tensor>| {
+            Python::attach(|py| {
+                let session = Session::current().or_raise();
+                let call = || given_by(py, function.bind(py), &form, leaves, &session?);
+                recorded(call).map_err(carried)
+            })
+        };
+        let traced = loopwright_tensor::jit(&self.name, call);
+        self.open.iter().fold(traced, |traced, open| match open {
+            Open::At(argument, axis) => traced.dynamic(*argument, *axis),
+            Open::Named(name) => traced.dynamic_axis(name),
+        })
+    }
+
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        entry: &Entry,
+        values: &[Value],
+        leaves: Vec<Tensor>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let session = match values.is_empty() {
+            true => device::current(py)?,
+            false => common_session(&values.iter().collect::<SmallVec<[&Value; 8]>>())?,
+        };
+        realize(py, values)?;
+        let given = py.detach(|| session.scope(|| entry.jit.call(&leaves)));
+        given.or_raise()?.object(py, &session)
+    }
+
+    /// The arguments as a form of a tuple and a dict, and their values.
+    fn apart(
+        &self,
+        py: Python<'_>,
+        arguments: &Bound<'_, PyTuple>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<(Form, Vec<Value>)> {
+        let session = device::current(py)?;
+        let mut values = Vec::new();
+        let mut take = |object: &Bound<'_, PyAny>, fixed: bool| match fixed {
+            true => Ok(Form::Other(object.clone().unbind())),
+            false => Form::of(py, object, &session, true, &mut values),
+        };
+        let mut positional = Vec::with_capacity(arguments.len());
+        for (at, argument) in arguments.iter().enumerate() {
+            positional.push(take(&argument, self.fixed.0.contains(&at))?);
+        }
+        let mut keywords = Vec::new();
+        for (name, argument) in named.into_iter().flatten() {
+            let text: String = name.extract()?;
+            let form = take(&argument, self.fixed.1.contains(&text))?;
+            keywords.push((name.unbind(), form));
+        }
+        let form = Form::Tuple(vec![Form::Tuple(positional), Form::Dict(keywords)]);
+        Ok((form, values))
+    }
+}
+
+#[pymethods]
+impl Function {
+    #[new]
+    #[pyo3(signature = (function, name=None, dynamic=None, static_argnums=vec![], static_argnames=vec![]))]
+    fn new(
+        py: Python<'_>,
+        function: Py<PyAny>,
+        name: Option<String>,
+        dynamic: Option<Vec<Bound<'_, PyAny>>>,
+        static_argnums: Vec<usize>,
+        static_argnames: Vec<String>,
+    ) -> PyResult<Function> {
+        let bound = function.bind(py);
+        if !bound.is_callable() {
+            return Err(PyTypeError::new_err(format!(
+                "jit takes a function, not {}",
+                bound.get_type().name()?
+            )));
+        }
+        let own = || bound.getattr("__name__").and_then(|name| name.extract());
+        let name = name.or_else(|| own().ok());
+        let mut open = Vec::new();
+        for axis in dynamic.unwrap_or_default() {
+            open.push(match axis.extract::<(usize, i64)>() {
+                Ok((argument, axis)) => Open::At(argument, axis),
+                Err(_) => Open::Named(axis.extract()?),
+            });
+        }
+        Ok(Function {
+            name: name.unwrap_or_else(|| "function".to_owned()),
+            function: Arc::new(function),
+            open,
+            fixed: (static_argnums, static_argnames),
+            entries: Mutex::default(),
+            flat: Default::default(),
+        })
+    }
+
+    #[pyo3(signature = (*arguments, **named))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        arguments: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // A part of the function around it, which is traced or differentiated.
+        if is_recording() {
+            return self.function.bind(py).call(arguments, named);
+        }
+        let count = arguments.len();
+        if named.is_none() && count < FEW && self.fixed.0.is_empty() {
+            let mut values: SmallVec<[Value; 4]> = SmallVec::new();
+            for argument in arguments.iter_borrowed() {
+                match argument.cast::<Array>() {
+                    Ok(array) => {
+                        let value = array.get().value();
+                        if value.im.is_some() {
+                            break;
+                        }
+                        values.push(value);
+                    }
+                    Err(_) => break,
+                }
+            }
+            if values.len() == count {
+                let entry = match self.flat[count].get() {
+                    Some(entry) => entry,
+                    None => {
+                        let (form, _) = self.apart(py, arguments, None)?;
+                        let entry = self.entry(py, form)?;
+                        self.flat[count].get_or_init(|| entry)
+                    }
+                };
+                let leaves = values.iter().map(|value| value.re.clone()).collect();
+                return self.run(py, entry, &values, leaves);
+            }
+        }
+        let (form, values) = self.apart(py, arguments, named)?;
+        let entry = self.entry(py, form)?;
+        let leaves = tensors(&values);
+        self.run(py, &entry, &values, leaves)
+    }
+
+    /// As a method, the object comes first.
+    fn __get__<'py>(
+        slf: &Bound<'py, Self>,
+        object: &Bound<'py, PyAny>,
+        _class: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if object.is_none() {
+            return Ok(slf.clone().into_any());
+        }
+        let py = slf.py();
+        let method = py.import("types")?.getattr("MethodType")?;
+        method.call1((slf, object))
+    }
+
+    /// Every time that the function was traced: why, and how many arrays, variables and updates it has.
+    fn reports(&self) -> Vec<(String, usize, usize, usize)> {
+        let entries = self.entries.lock();
+        let entries = entries.unwrap_or_else(PoisonError::into_inner).clone();
+        let reports = entries.iter().flat_map(|entry| entry.jit.reports());
+        reports
+            .map(|report| {
+                let counts = (report.tensors, report.variables, report.updates);
+                (report.reason, counts.0, counts.1, counts.2)
+            })
+            .collect()
+    }
+
+    /// The Python function.
+    #[getter]
+    fn __wrapped__(&self, py: Python<'_>) -> Py<PyAny> {
+        self.function.clone_ref(py)
+    }
+
+    /// Its name.
+    #[getter]
+    fn __name__(&self) -> &str {
+        &self.name
+    }
+
+    #[getter]
+    fn __doc__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        Ok(self.function.bind(py).getattr("__doc__")?.unbind())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<loopwright function {}>", self.name)
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        visit.call(&*self.function)
+    }
+}

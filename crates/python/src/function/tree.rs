@@ -1,0 +1,353 @@
+//! Python values made of arrays: what functions take and give.
+
+use crate::array::{Array, Value, as_array, from_scalar, is_array_like, number};
+use loopwright_tensor::{Session, Tensor, Tree};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use std::sync::Arc;
+
+/// How a value is made of arrays and other things.
+pub(crate) enum Form {
+    /// An array, of one tensor or two.
+    Leaf {
+        complex: bool,
+    },
+    Tuple(Vec<Form>),
+    List(Vec<Form>),
+    /// Keys in their order.
+    Dict(Vec<(Py<PyAny>, Form)>),
+    /// An instance of a class: a named tuple, a data class, or one with `__tree_flatten__`. What it is made of, and
+    /// what it keeps beside that.
+    Instance {
+        class: Py<PyAny>,
+        kind: Kind,
+        kept: Option<Py<PyAny>>,
+        parts: Vec<Form>,
+    },
+    /// Something without arrays: a string, `None`, a module, a function.
+    Other(Py<PyAny>),
+}
+
+/// How an instance is made again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `class(*parts)`.
+    Named,
+    /// A data class: `class(**parts)` with the names of its fields kept beside.
+    Data,
+    /// `class.__tree_unflatten__(kept, parts)`.
+    Own,
+}
+
+impl Form {
+    /// Takes a value apart. Numbers become arrays if `numbers` is true.
+    pub(crate) fn of(
+        py: Python<'_>,
+        object: &Bound<'_, PyAny>,
+        session: &Session,
+        numbers: bool,
+        into: &mut Vec<Value>,
+    ) -> PyResult<Form> {
+        let leaf = |value: Value, into: &mut Vec<Value>| {
+            let complex = value.im.is_some();
+            into.push(value);
+            Ok(Form::Leaf { complex })
+        };
+        if let Ok(array) = object.cast::<Array>() {
+            return leaf(array.get().value(), into);
+        }
+        if object.is_none() {
+            return Ok(Form::Other(object.clone().unbind()));
+        }
+        if numbers && let Some(number) = number(object)? {
+            return leaf(from_scalar(number, number.own(), session)?, into);
+        }
+        let all = |rows: Vec<Bound<'_, PyAny>>, into: &mut Vec<Value>| {
+            let forms = rows.iter();
+            let forms = forms.map(|row| Form::of(py, row, session, numbers, into));
+            forms.collect::<PyResult<Vec<Form>>>()
+        };
+        if let Ok(tuple) = object.cast::<PyTuple>() {
+            let parts = all(tuple.iter().collect(), into)?;
+            return Ok(match object.hasattr("_fields")? {
+                false => Form::Tuple(parts),
+                true => Form::Instance {
+                    class: object.get_type().into_any().unbind(),
+                    kind: Kind::Named,
+                    kept: None,
+                    parts,
+                },
+            });
+        }
+        if let Ok(list) = object.cast::<PyList>() {
+            return Ok(Form::List(all(list.iter().collect(), into)?));
+        }
+        if let Ok(dict) = object.cast::<PyDict>() {
+            let mut entries = Vec::with_capacity(dict.len());
+            for (key, part) in dict.iter() {
+                let form = Form::of(py, &part, session, numbers, into)?;
+                entries.push((key.unbind(), form));
+            }
+            return Ok(Form::Dict(entries));
+        }
+        let class = object.get_type();
+        if class.hasattr("__tree_flatten__")? {
+            let made = object.call_method0("__tree_flatten__")?;
+            let (parts, kept): (Bound<'_, PyAny>, Py<PyAny>) = made.extract()?;
+            let parts = parts.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+            return Ok(Form::Instance {
+                class: class.into_any().unbind(),
+                kind: Kind::Own,
+                kept: Some(kept),
+                parts: all(parts, into)?,
+            });
+        }
+        if class.hasattr("__dataclass_fields__")? {
+            let fields = class.getattr("__dataclass_fields__")?;
+            let names = fields.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+            let parts = names.iter().map(|name| object.getattr(name.cast()?));
+            let parts = parts.collect::<PyResult<Vec<_>>>()?;
+            return Ok(Form::Instance {
+                class: class.into_any().unbind(),
+                kind: Kind::Data,
+                kept: Some(PyTuple::new(py, names)?.into_any().unbind()),
+                parts: all(parts, into)?,
+            });
+        }
+        if is_array_like(object)? {
+            return leaf(as_array(py, object, Some(session))?, into);
+        }
+        Ok(Form::Other(object.clone().unbind()))
+    }
+
+    /// Puts a value together again.
+    pub(crate) fn build<'py>(
+        &self,
+        py: Python<'py>,
+        values: &mut dyn Iterator<Item = Value>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut all = |parts: &[Form]| {
+            let parts = parts.iter().map(|part| part.build(py, values));
+            parts.collect::<PyResult<Vec<_>>>()
+        };
+        Ok(match self {
+            Form::Leaf { .. } => {
+                let value = values.next().ok_or_else(|| missing("array"))?;
+                Bound::new(py, Array::of(py, value)?)?.into_any()
+            }
+            Form::Tuple(parts) => PyTuple::new(py, all(parts)?)?.into_any(),
+            Form::List(parts) => PyList::new(py, all(parts)?)?.into_any(),
+            Form::Dict(entries) => {
+                let dict = PyDict::new(py);
+                for (key, part) in entries {
+                    dict.set_item(key, part.build(py, values)?)?;
+                }
+                dict.into_any()
+            }
+            Form::Instance {
+                class,
+                kind,
+                kept,
+                parts,
+            } => {
+                let (class, parts) = (class.bind(py), PyTuple::new(py, all(parts)?)?);
+                match (kind, kept) {
+                    (Kind::Own, Some(kept)) => {
+                        class.call_method1("__tree_unflatten__", (kept, parts))?
+                    }
+                    (Kind::Data, Some(names)) => {
+                        let named = PyDict::new(py);
+                        let names = names.bind(py).try_iter()?;
+                        for (name, part) in names.zip(parts.iter()) {
+                            named.set_item(name?, part)?;
+                        }
+                        class.call((), Some(&named))?
+                    }
+                    _ => class.call1(parts)?,
+                }
+            }
+            Form::Other(object) => object.bind(py).clone(),
+        })
+    }
+
+    /// The same once more.
+    pub(crate) fn copied(&self, py: Python<'_>) -> Form {
+        let all = |parts: &[Form]| parts.iter().map(|part| part.copied(py)).collect();
+        match self {
+            Form::Leaf { complex } => Form::Leaf { complex: *complex },
+            Form::Tuple(parts) => Form::Tuple(all(parts)),
+            Form::List(parts) => Form::List(all(parts)),
+            Form::Dict(entries) => {
+                let entries = entries.iter();
+                let entries = entries.map(|(key, part)| (key.clone_ref(py), part.copied(py)));
+                Form::Dict(entries.collect())
+            }
+            Form::Instance {
+                class,
+                kind,
+                kept,
+                parts,
+            } => Form::Instance {
+                class: class.clone_ref(py),
+                kind: *kind,
+                kept: kept.as_ref().map(|kept| kept.clone_ref(py)),
+                parts: all(parts),
+            },
+            Form::Other(object) => Form::Other(object.clone_ref(py)),
+        }
+    }
+
+    /// Whether another value is made in the same way, with equal things beside the arrays.
+    pub(crate) fn is_like(&self, py: Python<'_>, other: &Form) -> PyResult<bool> {
+        let all = |a: &[Form], b: &[Form]| {
+            if a.len() != b.len() {
+                return Ok(false);
+            }
+            for (a, b) in a.iter().zip(b) {
+                if !a.is_like(py, b)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        match (self, other) {
+            (Form::Leaf { complex: a }, Form::Leaf { complex: b }) => Ok(a == b),
+            (Form::Tuple(a), Form::Tuple(b)) | (Form::List(a), Form::List(b)) => all(a, b),
+            (Form::Dict(a), Form::Dict(b)) if a.len() == b.len() => {
+                for ((key, part), (other_key, other)) in a.iter().zip(b) {
+                    let same = key.bind(py).eq(other_key)? && part.is_like(py, other)?;
+                    if !same {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            (
+                Form::Instance {
+                    class, kept, parts, ..
+                },
+                Form::Instance {
+                    class: other_class,
+                    kept: other_kept,
+                    parts: other_parts,
+                    ..
+                },
+            ) => Ok(class.is(other_class)
+                && equal(py, kept.as_ref(), other_kept.as_ref())?
+                && all(parts, other_parts)?),
+            (Form::Other(a), Form::Other(b)) => equal(py, Some(a), Some(b)),
+            _ => Ok(false),
+        }
+    }
+}
+
+/// Things without arrays are the same object, or of one class and equal.
+fn equal(py: Python<'_>, a: Option<&Py<PyAny>>, b: Option<&Py<PyAny>>) -> PyResult<bool> {
+    let (Some(a), Some(b)) = (a, b) else {
+        return Ok(a.is_none() == b.is_none());
+    };
+    let (a, b) = (a.bind(py), b.bind(py));
+    Ok(a.is(b) || (a.get_type().is(b.get_type()) && a.eq(b)?))
+}
+
+pub(crate) fn missing(what: &str) -> PyErr {
+    PyTypeError::new_err(format!("there are fewer {what}s than the value is made of"))
+}
+
+/// The tensors of values, real parts before imaginary ones.
+pub(crate) fn tensors(values: &[Value]) -> Vec<Tensor> {
+    values.iter().flat_map(Value::tensors).cloned().collect()
+}
+
+/// Values of tensors, as many as a form's leaves say.
+pub(crate) fn values(
+    form: &Form,
+    tensors: &mut dyn Iterator<Item = Tensor>,
+    session: &Session,
+    into: &mut Vec<Value>,
+) -> PyResult<()> {
+    let mut all = |parts: &mut dyn Iterator<Item = &Form>| {
+        for part in parts {
+            values(part, tensors, session, into)?;
+        }
+        Ok(())
+    };
+    match form {
+        Form::Leaf { complex } => {
+            let mut next = || tensors.next().ok_or_else(|| missing("tensor"));
+            let re = next()?;
+            let im = complex.then(next).transpose()?;
+            into.push(Value::new(re, im, session.clone()));
+            Ok(())
+        }
+        Form::Tuple(parts) | Form::List(parts) | Form::Instance { parts, .. } => {
+            all(&mut parts.iter())
+        }
+        Form::Dict(entries) => all(&mut entries.iter().map(|(_, part)| part)),
+        Form::Other(_) => Ok(()),
+    }
+}
+
+/// A value as Rust's functions over tensors take and give it.
+pub(crate) struct Given {
+    pub(crate) form: Arc<Form>,
+    pub(crate) tensors: Vec<Tensor>,
+}
+
+impl Tree for Given {
+    fn visit(&self, see: &mut dyn FnMut(&Tensor)) {
+        self.tensors.iter().for_each(see);
+    }
+
+    fn replace(&self, by: &mut dyn FnMut(&Tensor) -> Tensor) -> Given {
+        Given {
+            form: Arc::clone(&self.form),
+            tensors: self.tensors.iter().map(by).collect(),
+        }
+    }
+}
+
+impl Given {
+    /// The value as a Python object.
+    pub(crate) fn object<'py>(
+        &self,
+        py: Python<'py>,
+        session: &Session,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // Most functions give one array.
+        if let (Form::Leaf { complex: false }, [tensor]) = (&*self.form, &self.tensors[..]) {
+            let value = Value::real(tensor.clone(), session.clone());
+            return Ok(Bound::new(py, Array::of(py, value)?)?.into_any());
+        }
+        let mut list = Vec::with_capacity(self.tensors.len());
+        values(
+            &self.form,
+            &mut self.tensors.iter().cloned(),
+            session,
+            &mut list,
+        )?;
+        self.form.build(py, &mut list.into_iter())
+    }
+}
+
+/// What a function gives for tensors that stand for its arguments, which are a tuple and a dict.
+pub(crate) fn given_by(
+    py: Python<'_>,
+    function: &Bound<'_, PyAny>,
+    form: &Form,
+    leaves: &[Tensor],
+    session: &Session,
+) -> PyResult<Given> {
+    let mut list = Vec::with_capacity(leaves.len());
+    values(form, &mut leaves.iter().cloned(), session, &mut list)?;
+    let arguments = form.build(py, &mut list.into_iter())?;
+    let (positional, named): (Bound<'_, PyTuple>, Bound<'_, PyDict>) = arguments.extract()?;
+    let result = function.call(positional, Some(&named))?;
+    let mut list = Vec::new();
+    let form = Form::of(py, &result, session, true, &mut list)?;
+    Ok(Given {
+        form: Arc::new(form),
+        tensors: tensors(&list),
+    })
+}

@@ -1,0 +1,188 @@
+"""Memory shared with others: nothing is copied on the way, shown by addresses."""
+
+from __future__ import annotations
+
+import array
+import copy
+import gc
+import pickle
+import weakref
+
+import loopwright as lw
+import numpy as np
+import pytest
+
+DTYPES = [
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64", "complex64", "complex128",
+]  # fmt: skip
+
+
+def address(x) -> int:
+    return np.asarray(x).__array_interface__["data"][0]
+
+
+def numbers(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+    rng = np.random.default_rng()
+    if dtype == "bool":
+        return np.asarray(rng.integers(0, 2, shape)).astype(bool)
+    if dtype.startswith("complex"):
+        return np.asarray(rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype)
+    return np.asarray(rng.normal(size=shape) * 50).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(), (0,), (7,), (3, 4), (2, 0, 3), (2, 3, 4)])
+def test_there_and_back(dtype, shape):
+    given = numbers(dtype, shape)
+    x = lw.asarray(given)
+    assert x.shape == shape and str(x.dtype) == dtype
+    np.testing.assert_array_equal(np.asarray(x), given)
+    np.testing.assert_array_equal(np.from_dlpack(x), given)
+    np.testing.assert_array_equal(np.asarray(lw.from_dlpack(given)), given)
+
+
+@pytest.mark.parametrize("dtype", [name for name in DTYPES if not name.startswith("complex")])
+def test_numpy_in_and_out_without_a_copy(dtype):
+    given = numbers(dtype, (33, 5))
+    x = lw.asarray(given)
+    assert address(x) == given.ctypes.data
+    assert np.from_dlpack(x).ctypes.data == given.ctypes.data
+    assert address(lw.from_dlpack(given)) == given.ctypes.data
+    assert address(lw.asarray(given, copy=True)) != given.ctypes.data
+
+
+def test_what_was_computed_is_given_where_it_lies():
+    x = lw.asarray(numbers("float32", (256, 64))) * 2.0
+    first, second, third = np.asarray(x), np.from_dlpack(x), memoryview(x)
+    assert first.ctypes.data == second.ctypes.data == address(third)
+    used, _ = x.device.memory()
+    np.asarray(x)
+    assert x.device.memory()[0] == used
+
+
+def test_what_is_lent_stays_as_it_is():
+    @lw.jit
+    def double(x):
+        return x * 2.0
+
+    kept = []
+    for at in range(20):
+        x = lw.full((128, 64), float(at))
+        kept.append((at, np.asarray(double(x))))
+    for at, result in kept:
+        assert (result == 2.0 * at).all()
+
+
+def test_lent_memory_is_read_only():
+    x = lw.asarray([1.0, 2.0])
+    with pytest.raises(ValueError):
+        np.asarray(x)[0] = 5.0
+    with pytest.raises((BufferError, TypeError)):
+        # What writes into a buffer is refused.
+        (np.ctypeslib.ctypes.c_char * 8).from_buffer(x)
+
+
+def test_strided_memory_is_copied_or_refused():
+    given = np.arange(24.0).reshape(4, 6)[::2, 1::2]
+    x = lw.asarray(given)
+    np.testing.assert_array_equal(np.asarray(x), given)
+    np.testing.assert_array_equal(np.asarray(lw.from_dlpack(given)), given)
+    backwards = np.arange(5.0)[::-1]
+    np.testing.assert_array_equal(np.asarray(lw.asarray(backwards)), backwards)
+    with pytest.raises(ValueError, match="copy is forbidden"):
+        lw.asarray(given, copy=False)
+
+
+def test_memory_is_held_as_long_as_it_is_used():
+    given = np.arange(10.0)
+    gone = weakref.ref(given)
+    x = lw.asarray(given)
+    del given
+    gc.collect()
+    assert gone() is not None
+    np.testing.assert_array_equal(np.asarray(x), np.arange(10.0))
+    del x
+    gc.collect()
+    lw.asarray(1.0)
+    gc.collect()
+    assert gone() is None
+    y = np.asarray(lw.asarray(np.arange(5.0)) + 1.0)
+    gc.collect()
+    np.testing.assert_array_equal(y, np.arange(5.0) + 1.0)
+
+
+def test_other_buffers():
+    assert lw.asarray(array.array("d", [1.0, 2.0])).tolist() == [1.0, 2.0]
+    assert lw.asarray(bytearray(b"\x01\x02")).tolist() == [1, 2]
+    assert lw.asarray(memoryview(b"ab")).tolist() == [97, 98]
+    assert lw.asarray(np.float32(1.5)).dtype == lw.float32
+    assert bytes(memoryview(lw.asarray([1], dtype=lw.int16))) == b"\x01\x00"
+
+
+def test_operators_with_numpy():
+    x = lw.asarray(np.arange(3.0))
+    for result in (x + np.ones(3), np.ones(3) + x, x * np.float64(2.0), np.float64(2.0) * x):
+        assert isinstance(result, lw.Array)
+        assert result.dtype == lw.float64
+    np.testing.assert_array_equal(np.asarray(np.ones(3) - x), [1.0, 0.0, -1.0])
+
+
+def test_lists():
+    assert lw.asarray([[1, 2], [3, 4]]).dtype == lw.int64
+    assert lw.asarray([1, 2.5]).dtype == lw.float32
+    assert lw.asarray([True, False]).dtype == lw.bool
+    assert lw.asarray([1, 2j]).dtype == lw.complex64
+    assert lw.asarray([]).shape == (0,)
+    assert lw.asarray([[], []]).shape == (2, 0)
+    assert lw.asarray([lw.asarray([1.0, 2.0]), lw.asarray([3.0, 4.0])]).tolist() == [[1, 2], [3, 4]]
+    with pytest.raises(ValueError, match="one length"):
+        lw.asarray([[1, 2], [3]])
+    with pytest.raises(TypeError, match="not str"):
+        lw.asarray(["a"])
+    with pytest.raises(OverflowError, match="300 does not fit in uint8"):
+        lw.asarray([300], dtype=lw.uint8)
+
+
+@pytest.mark.parametrize("dtype", DTYPES + ["bfloat16"])
+def test_pickles_and_copies(dtype):
+    x = lw.astype(lw.asarray([[1, 0, 1], [0, 1, 1]]), getattr(lw, dtype))
+    for again in (pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy(x)):
+        assert again.dtype == x.dtype and again.shape == x.shape
+        assert bool(lw.all(again == x))
+    named = pickle.loads(pickle.dumps(lw.ones((2, 3)).named("row", "column")))
+    assert named.names == ("row", "column")
+    assert pickle.loads(pickle.dumps(lw.float32)) == lw.float32
+    assert pickle.loads(pickle.dumps(x.device)) == x.device
+
+
+def test_a_copy_does_not_change_with_the_first():
+    x = lw.zeros(3)
+    y = copy.copy(x)
+    x[0] = 1.0
+    x += 1.0
+    assert x.tolist() == [2.0, 1.0, 1.0]
+    assert y.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_bfloat16_through_dlpack():
+    x = lw.asarray([1.0, 2.5, -3.0], dtype=lw.bfloat16)
+    again = lw.from_dlpack(x)
+    assert again.dtype == lw.bfloat16 and again.tolist() == [1.0, 2.5, -3.0]
+    with pytest.raises(BufferError, match="bfloat16"):
+        memoryview(x)
+
+
+def test_devices():
+    x = lw.asarray([1.0, 2.0], device="interp")
+    assert x.device.name == "interp:0"
+    assert (x + 1.0).device == x.device
+    y = x.to_device("x86") if "x86:0" in map(str, lw.devices()) else x
+    assert y.tolist() == [1.0, 2.0]
+    if y.device != x.device:
+        with pytest.raises(ValueError, match="to_device"):
+            x + y
+    with lw.use_device("interp"):
+        assert lw.ones(2).device == x.device
+    with pytest.raises(lw.Error, match="abacus"):
+        lw.ones(2, device="abacus")
