@@ -345,7 +345,8 @@ def pinv(x: Array, /, *, rtol: float | Array | None = None) -> Array:
     over = _core.where(keep, 1.0 / _core.where(keep, values, one), zero)
     # Vectors of values that are zero are not known, and not needed.
     nothing = _core.constant((), 0, u.dtype, u.device)
-    u = _core.where(_core.unsqueeze(keep, keep.ndim - 1), u, nothing)
+    known = _core.unsqueeze(keep, keep.ndim - 1)
+    u, v = _core.where(known, u, nothing), _core.where(known, v, nothing)
     return matmul(times(v, _core.unsqueeze(over, over.ndim - 1)), adjoint(u))
 
 

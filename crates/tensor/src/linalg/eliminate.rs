@@ -33,7 +33,9 @@ fn eliminate(a: &Tensor, b: Option<&Tensor>, size: usize) -> Eliminated {
         let pick = |from: &Tensor| (from * &mask).sum(-2).unsqueeze(-2);
         let line = pick(&a);
         let pivot = column(&line, step);
-        let line = line / &pivot;
+        // A pivot of 0 is one of the determinant, and must not spoil those behind it.
+        let none = pivot.eq(&pivot.number(0));
+        let line = line / select(&none, &pivot.ones_like(), &pivot);
         if let Some(right) = &b {
             let line = pick(right) / &pivot;
             b = Some(select(&is_chosen, &line, &(right - &cleared * &line)));

@@ -138,6 +138,8 @@ fn symmetric(a: &Tensor) -> Result<(Tensor, Tensor), TensorError> {
     for _ in 0..sweeps(size) {
         for round in &rounds {
             let both = rest.take(&round.index, -1).diagonal();
+            // Rounding leaves it not quite symmetric; but partners must turn by one angle.
+            let both = (&both + both.take(&round.index, -1)) * 0.5;
             let (cosine, sine) = round.angles(&rest.diagonal(), &both);
             let turned = round.turn(&rest, (&cosine, &sine));
             rest = round.turn(&turned.t(), (&cosine, &sine)).t();
