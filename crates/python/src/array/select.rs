@@ -44,6 +44,12 @@ impl Selection {
                 sizes.len()
             )));
         }
+        let rests = |part: &&Part| matches!(part, Part::Basic(Slice::Rest));
+        if key.parts.iter().filter(rests).count() > 1 {
+            return Err(PyIndexError::new_err(
+                "only one part of an index can be ...",
+            ));
+        }
         let rest = sizes.len() - spoken;
         let mut axis = 0;
         let mut found: Vec<Axes> = Vec::new();
