@@ -1,9 +1,13 @@
 //! The extension module `loopwright._core`.
 use pyo3::prelude::*;
 
+mod loops;
+
 #[pymodule]
 mod _core {
     use super::*;
     #[pymodule_init]
-    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> { Ok(()) }
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        loops::register(module)
+    }
 }
