@@ -30,6 +30,18 @@ pub struct GraphBuilder {
     pub(crate) place: Option<Span>,
 }
 
+/// How far a graph is built: see [`GraphBuilder::mark`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mark {
+    symbols: usize,
+    dims: usize,
+    nodes: usize,
+    outputs: usize,
+    updates: usize,
+    claims: usize,
+    statics: usize,
+}
+
 /// What a name is the name of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Named {
@@ -97,6 +109,37 @@ impl GraphBuilder {
             places: vec![None; graph.nodes.len()],
             place: None,
         }
+    }
+
+    /// How far the graph is built, for [`GraphBuilder::rewind`].
+    pub fn mark(&self) -> Mark {
+        Mark {
+            symbols: self.symbols.len(),
+            dims: self.dims.len(),
+            nodes: self.nodes.len(),
+            outputs: self.outputs.len(),
+            updates: self.updates.len(),
+            claims: self.claims.len(),
+            statics: self.static_places.len(),
+        }
+    }
+
+    /// Takes back all that was added since a mark of this builder: for front ends whose steps add several things, of
+    /// which the last may fail. Names that nodes had before the mark and lost since stay lost.
+    pub fn rewind(&mut self, mark: &Mark) {
+        self.symbols.truncate(mark.symbols);
+        self.dims.truncate(mark.dims);
+        self.nodes.truncate(mark.nodes);
+        self.places.truncate(mark.nodes);
+        self.outputs.truncate(mark.outputs);
+        self.updates.truncate(mark.updates);
+        self.claims.truncate(mark.claims);
+        self.static_places.truncate(mark.statics);
+        self.names.retain(|_, named| match named {
+            Named::Size(symbol) | Named::Static(symbol) => (symbol.0 as usize) < mark.symbols,
+            Named::Dim(dim) => (dim.0 as usize) < mark.dims,
+            Named::Node(node) => (node.0 as usize) < mark.nodes,
+        });
     }
 
     /// Says where in a source what is added from now on stands, for errors found in the end.
@@ -825,5 +868,36 @@ fn join(dims: &mut SmallVec<[DimId; 4]>, more: &[DimId]) {
         if !dims.contains(dim) {
             dims.push(*dim);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_added_since_a_mark_is_taken_back() -> Result<(), GraphError> {
+        let mut builder = GraphBuilder::new();
+        let i = builder.dim("i")?;
+        builder.set_size(i, Expr::constant(4), "the test");
+        let x = builder.input("x", DType::F32, &[i])?;
+        builder.output("y", x)?;
+        let (mark, before) = (builder.mark(), builder.clone().finish()?);
+
+        let n = builder.size("n", None)?;
+        builder.static_symbol("s", Expr::constant(0), Expr::symbol(n), None)?;
+        let j = builder.dim("j")?;
+        builder.set_size(i, Expr::constant(5), "what contradicts");
+        let z = builder.input("z", DType::F32, &[j])?;
+        builder.output("z", z)?;
+        builder.rewind(&mark);
+
+        assert_eq!(builder.mark(), mark);
+        assert_eq!(builder.clone().finish()?, before);
+        // The names are free again.
+        for name in ["n", "s", "j", "z"] {
+            builder.dim(name)?;
+        }
+        Ok(())
     }
 }

@@ -54,7 +54,7 @@ mod text;
 
 pub use array::{Array, ArrayError};
 pub use binding::Binding;
-pub use builder::GraphBuilder;
+pub use builder::{GraphBuilder, Mark};
 pub use edit::{EditError, GraphEditor, Keep, Staged};
 pub use error::GraphError;
 pub use evaluate::{EvaluateError, evaluate};

@@ -83,7 +83,7 @@ pub use schedule::{
 pub use scheduler::{Explained, Order, Reasons, default_schedule, schedule};
 pub use target::{MatrixUnit, Target};
 pub use text::{
-    Replayed, ScheduleFile, parse_mutation, parse_schedule, parse_schedule_file, parse_tree,
-    print_mutation, print_schedule, print_schedule_file, print_tree, replay,
+    MUTATIONS, Replayed, ScheduleFile, parse_mutation, parse_schedule, parse_schedule_file,
+    parse_tree, print_mutation, print_schedule, print_schedule_file, print_tree, replay,
 };
 pub use tree::{LoopTree, TreeNode, TreeRef, loops_around, parts_by_delegate};

@@ -7,6 +7,7 @@ mod device;
 mod dtype;
 mod errors;
 mod function;
+mod loops;
 mod primitives;
 mod promote;
 
@@ -46,6 +47,7 @@ mod _core {
             module.add(name, dtype)?;
         }
         module.add("MAX_AXES", loopwright_tensor::MAX_AXES)?;
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        loops::register(module)
     }
 }

@@ -5,7 +5,7 @@ use loopwright_looptree::{Plan, Target, estimate};
 use loopwright_symbolic::Symbol;
 
 /// A model of what plans cost.
-pub trait Predict {
+pub trait Predict: Send + Sync {
     /// Seconds of one run; only how plans compare matters. `None`: the model knows nothing of it. `binding` is
     /// that of the program as it is written ([`Plan::program`]).
     fn seconds(&self, plan: &Plan, binding: &Binding) -> Option<f64>;

@@ -5,7 +5,7 @@ mod replay;
 mod schedule;
 mod tree;
 
-pub use mutation::{parse_mutation, print_mutation};
+pub use mutation::{MUTATIONS, parse_mutation, print_mutation};
 pub use replay::{Replayed, replay};
 pub use schedule::{
     ScheduleFile, parse_schedule, parse_schedule_file, print_schedule, print_schedule_file,

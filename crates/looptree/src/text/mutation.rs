@@ -19,7 +19,35 @@ use loopwright_text::{Cursor, Diagnostic, Source, Token};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-const HELP: &str = "a change is one of split, merge, swap, reorder, fuse, unfuse, move, inline, store, annotate, add, remove, compute, layout, copy, uncopy, pad, stage, delegate and undelegate";
+/// The words that mutations begin with, for front ends that have one thing for each.
+pub const MUTATIONS: [&str; 20] = [
+    "split",
+    "merge",
+    "swap",
+    "reorder",
+    "fuse",
+    "unfuse",
+    "move",
+    "inline",
+    "store",
+    "annotate",
+    "add",
+    "remove",
+    "compute",
+    "layout",
+    "copy",
+    "uncopy",
+    "pad",
+    "stage",
+    "delegate",
+    "undelegate",
+];
+
+/// What a change can be, as a sentence.
+fn help() -> String {
+    let (last, others) = MUTATIONS.split_last().unwrap_or((&"", &[]));
+    format!("a change is one of {} and {last}", others.join(", "))
+}
 
 /// The text of a mutation.
 pub fn print_mutation(graph: &Graph, mutation: &Mutation) -> String {
@@ -120,7 +148,7 @@ pub fn parse_mutation(source: &Source, graph: &Graph) -> Result<Mutation, Diagno
 fn parse(cursor: &mut Cursor, graph: &Graph) -> Result<Mutation, Diagnostic> {
     let (word, span) = cursor
         .expect_name("a change")
-        .map_err(|error| error.help(HELP))?;
+        .map_err(|error| error.help(help()))?;
     Ok(match word.as_str() {
         "split" => {
             let (node, name) = (parse_reader(cursor, graph)?, parse_name(cursor, graph)?);
@@ -268,7 +296,7 @@ fn parse(cursor: &mut Cursor, graph: &Graph) -> Result<Mutation, Diagnostic> {
         },
         _ => {
             let message = format!("`{word}` is not a change of a schedule");
-            return Err(Diagnostic::new(span, message).help(HELP));
+            return Err(Diagnostic::new(span, message).help(help()));
         }
     })
 }
@@ -287,4 +315,26 @@ fn parse_new_name(cursor: &mut Cursor) -> Result<Arc<str>, Diagnostic> {
     }
     let (name, _) = cursor.expect_name("a name for what is new")?;
     Ok(name.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_begins_a_mutation_and_no_other_does() {
+        let graph = loopwright_graph::parse(&Source::new(
+            "p.lw",
+            "loopwright program 1\ninput x: f32[i=4]\noutput y = x + 1\n",
+        ))
+        .expect("it is a program");
+        let complaint = |word: &str| {
+            let error = parse_mutation(&Source::new("change", word), &graph);
+            error.expect_err("a word alone is no change").message
+        };
+        for word in MUTATIONS {
+            assert!(!complaint(word).contains("is not a change"), "{word}");
+        }
+        assert!(complaint("turn").contains("is not a change"));
+    }
 }

@@ -97,7 +97,7 @@ pub struct Timing {
 
 /// What measures candidates: [`Process`] in a process of its own, which a candidate cannot harm us from;
 /// [`Bench`] in this one, for those who trust their candidates.
-pub trait Measure {
+pub trait Measure: Send {
     /// Measures one. Never fails: what is wrong with a candidate is its outcome.
     fn measure(&mut self, trial: &Trial) -> Outcome;
 }
