@@ -65,6 +65,10 @@ pub(crate) fn of_tensor(error: &TensorError) -> PyErr {
 
 /// What a device or the compiler refuses.
 pub(crate) fn of_runtime(error: &RuntimeError) -> PyErr {
+    // A backend that is written in Python has raised it.
+    if let Some(raised) = crate::loops::raised(&error.to_string()) {
+        return raised;
+    }
     match error {
         RuntimeError::Allocation { .. } | RuntimeError::OverCap { .. } => {
             PyMemoryError::new_err(error.to_string())

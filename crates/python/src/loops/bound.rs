@@ -1,7 +1,7 @@
 //! Programs with memory: what is bound where it lies, and runs now or in the background.
 
 use super::errors;
-use super::memory::{Buffer, Held, array_of};
+use super::memory::{Held, array_of, given_back};
 use super::program::is_state;
 use loopwright_backend::{Bound as BoundProgram, Program, ProgramError};
 use loopwright_graph::NodeId;
@@ -264,13 +264,14 @@ impl PyBound {
     }
 
     /// The values of an output or state after a run, copied; its memory is the program's own.
-    fn __getitem__(&self, name: &str, py: Python<'_>) -> PyResult<Buffer> {
+    fn __getitem__(&self, name: &str, py: Python<'_>) -> PyResult<crate::array::Array> {
         let array = self.with(py, |inner| inner.bound.array(name).cloned());
-        array.map(Buffer::new).ok_or_else(|| {
+        let array = array.ok_or_else(|| {
             PyKeyError::new_err(format!(
                 "`{name}` is no result in the program's own memory, or nothing has run"
             ))
-        })
+        })?;
+        given_back(py, array)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::build::{Build, dim_name, place, settled};
 use super::display::graph_svg;
 use super::errors;
-use super::memory::{Buffer, array_of, dtype_of, shape_of};
+use super::memory::{array_of, dtype_of, given_back, shape_of};
 use super::node::{PyNode, node_named, out};
 use super::plan::{PyPlan, Target, target_of};
 use super::program::sizes_of;
@@ -454,7 +454,7 @@ impl PyGraph {
             .map_err(errors::evaluate)?;
         let results = PyDict::new(py);
         for (name, array) in values {
-            results.set_item(name, Buffer::new(array))?;
+            results.set_item(name, given_back(py, array)?)?;
         }
         Ok(results)
     }

@@ -404,7 +404,15 @@ fn flatten(
     Ok(())
 }
 
-/// An array in memory: what programs give. It has the buffer protocol, so that numpy and others take it without a copy.
+/// What a program gives, as an array of the namespace.
+pub(super) fn given_back(py: Python<'_>, array: Array) -> PyResult<crate::array::Array> {
+    let session = crate::device::current(py)?;
+    let value = crate::array::Value::real(loopwright_tensor::Tensor::of(array), session);
+    crate::array::Array::of(py, value)
+}
+
+/// Memory of a program that a backend in Python works in. It has the buffer protocol, so that numpy and others take it
+/// without a copy.
 #[pyclass(name = "Buffer", module = "loopwright.loops", frozen)]
 pub(super) struct Buffer {
     /// Keeps the memory; used through `start` alone.

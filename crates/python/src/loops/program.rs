@@ -3,7 +3,7 @@
 use super::bound::{Failed, Inner, PyBound};
 use super::errors;
 use super::graph::PyGraph;
-use super::memory::{Buffer, shape_of};
+use super::memory::{given_back, shape_of};
 use super::plan::{PyPlan, backend_of, target_of};
 use super::tree::{Parts, PyTree};
 use loopwright_backend::{CompileOptions, Compiler, Program};
@@ -262,7 +262,7 @@ impl PyProgram {
         let found = PyDict::new(py);
         for name in results(graph) {
             if let Some(array) = inner.bound.take(&name) {
-                found.set_item(name, Buffer::new(array))?;
+                found.set_item(name, given_back(py, array)?)?;
             }
         }
         Ok(found)
