@@ -12,7 +12,10 @@ needs becomes one program.
 
 from __future__ import annotations
 
+import importlib as _importlib
 import math as _math
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from . import _core, fft, linalg
 from ._core import Array, Error, GradientError, ScheduleError, TracedError, __version__
@@ -162,6 +165,7 @@ from ._manipulation import (
     tile,
     unstack,
 )
+from ._plot import Chart, plot, sparkline
 from ._searching import argmax, argmin, count_nonzero, nonzero, searchsorted, where
 from ._sets import isin, unique_all, unique_counts, unique_inverse, unique_values
 from ._sorting import argsort, sort
@@ -176,10 +180,50 @@ from ._statistics import (
     sum,
     var,
 )
+from ._tensors import (
+    Loops,
+    Variable,
+    WhileLoop,
+    adaptive_avg_pool,
+    adaptive_max_pool,
+    assign,
+    avg_pool,
+    choose,
+    conv,
+    conv_transpose,
+    cumulative_max,
+    einsum,
+    elu,
+    erf,
+    gelu,
+    gelu_tanh,
+    global_avg_pool,
+    global_max_pool,
+    leaky_relu,
+    log_softmax,
+    logsumexp,
+    loops_of,
+    max_pool,
+    one_hot,
+    pad,
+    relu,
+    repeat_at_most,
+    repeat_while,
+    rsqrt,
+    scan,
+    scan_values,
+    scatter,
+    sigmoid,
+    silu,
+    softmax,
+    softplus,
+    topk,
+    while_loop,
+    window,
+)
 from ._utility import all, any, diff
 
 realize = _core.realize
-einsum = _core.einsum
 
 __array_api_version__ = "2024.12"
 
@@ -189,10 +233,28 @@ nan = _math.nan
 newaxis = None
 pi = _math.pi
 
+if _TYPE_CHECKING:
+    from . import checkpoints, data, nn, optim, random, train
+
+# What programs that only compute need not wait for.
+_LATER = ("checkpoints", "data", "nn", "optim", "random", "train")
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LATER:
+        return _importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
+
 __all__ = [  # noqa: PLE0604
     "Array",
     "__array_api_version__",
     "__array_namespace_info__",
+    *_LATER,
     *(
         name
         for name in list(globals())
