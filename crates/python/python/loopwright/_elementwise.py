@@ -17,17 +17,19 @@ Unary = Callable[[Array], Array]
 Binary = Callable[[Array | Scalar, Array | Scalar], Array]
 Operand = Array | bool | int | float | complex
 
-_BOOL = (_dtypes.bool,)
+_BOOL = _dtypes.BOOL
 _ANY = _dtypes.ALL
 
 
 def _document(function: Callable, name: str, doc: str, example: str, result: str) -> None:
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{doc}\n\n    >>> import loopwright as lw\n    >>> {example}\n    {result}\n    "
+    function.__doc__ = (
+        f"{doc}\n\n    >>> import loopwright as lw\n    >>> {example}\n    {result}\n    "
+    )
 
 
 def _unary(
-    name: str, op: str, allowed: tuple[DType, ...], doc: str, example: str, result: str
+    name: str, op: str, allowed: frozenset[DType], doc: str, example: str, result: str
 ) -> Unary:
     of_complex = getattr(_complex, name, None)
 
@@ -42,7 +44,7 @@ def _unary(
 
 
 def _binary(
-    name: str, op: str, allowed: tuple[DType, ...], doc: str, example: str, result: str
+    name: str, op: str, allowed: frozenset[DType], doc: str, example: str, result: str
 ) -> Binary:
     of_complex = getattr(_complex, name, None)
 

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import operator
 
+import loopwright as lw
 import numpy as np
 import pytest
 from hypothesis import given
 
-import loopwright as lw
-
 from .reference import (
-    ALL, BOOL, COMPLEX, FLOATING, INTEGRAL, NUMERIC, REAL, SHAPES, arrays, check, equal, numpy,
-    refused, some, specials,
+    ALL,
+    BOOL,
+    COMPLEX,
+    FLOATING,
+    INTEGRAL,
+    NUMERIC,
+    REAL,
+    SHAPES,
+    arrays,
+    check,
+    equal,
+    numpy,
+    refused,
+    some,
+    specials,
 )  # fmt: skip
 
 #: Units in the last place that functions of floats may differ by.
@@ -105,7 +117,14 @@ def test_unary_of_random_values(name: str) -> None:
     run()
 
 
-SHAPE_PAIRS = [((), (3,)), ((2, 1), (3,)), ((2, 3), (1, 3)), ((0,), ()), ((2, 0), (1, 0)), ((2, 1, 3), (4, 1))]
+SHAPE_PAIRS = [
+    ((), (3,)),
+    ((2, 1), (3,)),
+    ((2, 3), (1, 3)),
+    ((0,), ()),
+    ((2, 0), (1, 0)),
+    ((2, 1, 3), (4, 1)),
+]
 
 
 @pytest.mark.parametrize("name", list(BINARY))
