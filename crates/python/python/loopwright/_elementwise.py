@@ -217,10 +217,6 @@ equal = _binary(
     "equal", "eq", _ANY, "Whether they are equal.",
     "lw.equal(lw.asarray([1, 2]), 2).tolist()", "[False, True]",
 )  # fmt: skip
-floor_divide = _binary(
-    "floor_divide", "floor_div", REAL, "The quotient, rounded down.",
-    "lw.floor_divide(lw.asarray([-7]), 2).tolist()", "[-4]",
-)  # fmt: skip
 greater = _binary(
     "greater", "gt", REAL, "Whether the first is larger.",
     "lw.greater(lw.asarray([1, 2]), 1).tolist()", "[False, True]",
@@ -402,6 +398,17 @@ def signbit(x: Array, /) -> Array:
     expect("signbit", x, FLOATING)
     bits = _core.bitcast(x, _dtypes.SIGNED[_dtypes.width(x.dtype).bit_length() - 4])
     return _core.map("lt", bits, _core.constant((), 0, bits.dtype, x.device))
+
+
+def floor_divide(x1: Operand, x2: Operand, /) -> Array:
+    """The quotient, rounded down; `x1 - remainder(x1, x2)` is it times `x2`.
+
+    >>> import loopwright as lw
+    >>> lw.floor_divide(lw.asarray([-7, 7]), 2).tolist()
+    [-4, 3]
+    """
+    a, b = together("floor_divide", x1, x2, allowed=REAL)
+    return a // b
 
 
 def logaddexp(x1: Operand, x2: Operand, /) -> Array:
