@@ -67,6 +67,8 @@ mod _core {
         super::loops_of::register(module)?;
         super::control::register(module)?;
         module.add("MAX_AXES", loopwright_tensor::MAX_AXES)?;
+        module.add("MAX_MATRIX", loopwright_tensor::linalg::MAX_SIZE)?;
+        module.add("MAX_JACOBI", loopwright_tensor::linalg::MAX_JACOBI)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         loops::register(module)
     }

@@ -106,8 +106,13 @@ struct Parts {
 #[track_caller]
 fn roots(rows: usize, columns: usize, size: usize, dtype: DType) -> (Tensor, Tensor) {
     let table = |part: fn(f64) -> f64| {
+        // Quarters of a turn are exact: their cosines and sines are whole numbers.
         let angle = |turn: usize| std::f64::consts::TAU * turn as f64 / size as f64;
-        let circle: Vec<f64> = (0..size).map(|turn| part(angle(turn))).collect();
+        let exact = |turn: usize| match (turn * 4).is_multiple_of(size) {
+            true => part(angle(turn)).round(),
+            false => part(angle(turn)),
+        };
+        let circle: Vec<f64> = (0..size).map(exact).collect();
         let at = |at: usize| circle[(at / columns) * (at % columns) % size];
         let values: Vec<f64> = (0..rows * columns).map(at).collect();
         Tensor::new(&values, [rows, columns]).cast(dtype)

@@ -128,10 +128,16 @@ def round(z: Array) -> Array:
 def exp(z: Array) -> Array:
     re, im = parts(z)
     size = _op("exp", re)
-    # A real argument has a real result, also where the exponential is infinite.
+    # A real argument has a real result, also where the exponential is infinite; and what is
+    # infinitely small or large has no direction, but is known to be that.
     across = _where(im == 0, im, size * _op("sin", im))
     along = _where(im == 0, size, size * _op("cos", im))
-    return _core.complex(along, across)
+    none = re == -math.inf
+    endless = (re == math.inf) & ~_op("is_finite", im)
+    zero = _number(0.0, re)
+    return _core.complex(
+        _where(none, zero, _where(endless, size, along)), _where(none, zero, across)
+    )
 
 
 def expm1(z: Array) -> Array:
@@ -147,7 +153,8 @@ def _log_abs(re: Array, im: Array) -> Array:
     """log |z|; where |z| is near 1, through log1p of |z|**2 - 1, which is small."""
     x, y = _op("abs", re), _op("abs", im)
     x, y = _op("max", x, y), _op("min", x, y)
-    length = _op("hypot", x, y)
+    # Not of the ordered ones: an infinity beside NaN is one.
+    length = _op("hypot", re, im)
     near = (length > 0.5) & (length < 3.0)
     excess = (x - 1.0) * (x + 1.0) + y * y
     excess = _where(near, excess, _number(0.0, excess))
@@ -219,25 +226,40 @@ def pow(z: Array, w: Array) -> Array:
 
 def sin(z: Array) -> Array:
     re, im = parts(z)
-    across = _op("cos", re) * _op("sinh", im)
-    return _core.complex(_op("sin", re) * _op("cosh", im), _where(im == 0, im, across))
+    across, along = _sinh(-im, re)
+    return _core.complex(along, -across)
 
 
 def cos(z: Array) -> Array:
     re, im = parts(z)
-    return _core.complex(_op("cos", re) * _op("cosh", im), -(_op("sin", re) * _op("sinh", im)))
+    return _core.complex(*_cosh(-im, re))
 
 
 def sinh(z: Array) -> Array:
-    re, im = parts(z)
-    along = _op("sinh", re) * _op("cos", im)
-    across = _op("cosh", re) * _op("sin", im)
-    return _core.complex(_where(re == 0, re, along), _where(im == 0, im, across))
+    return _core.complex(*_sinh(*parts(z)))
 
 
 def cosh(z: Array) -> Array:
-    re, im = parts(z)
-    return _core.complex(_op("cosh", re) * _op("cos", im), _op("sinh", re) * _op("sin", im))
+    return _core.complex(*_cosh(*parts(z)))
+
+
+def _sinh(re: Array, im: Array) -> tuple[Array, Array]:
+    along = _op("sinh", re) * _op("cos", im)
+    across = _op("cosh", re) * _op("sin", im)
+    # Infinitely long in no direction.
+    endless = _op("is_inf", re) & ~_op("is_finite", im)
+    along = _where(endless, re, along)
+    return _where(re == 0, re, along), _where(im == 0, im, across)
+
+
+def _cosh(re: Array, im: Array) -> tuple[Array, Array]:
+    along = _op("cosh", re) * _op("cos", im)
+    across = _op("sinh", re) * _op("sin", im)
+    endless = _op("is_inf", re) & ~_op("is_finite", im)
+    along = _where(endless, _op("abs", re), along)
+    zero, one = _number(0.0, re), _number(1.0, re)
+    flat = _op("copysign", zero, re) * _op("copysign", one, im)
+    return along, _where((re == 0) | (im == 0), flat, across)
 
 
 def _tanh(re: Array, im: Array) -> tuple[Array, Array]:
@@ -253,8 +275,10 @@ def _tanh(re: Array, im: Array) -> tuple[Array, Array]:
     across = tangent / under
     tail = _op("sin", im) * _op("cos", im) * 4.0 * _op("exp", wide * -2.0)
     limit = _op("copysign", _number(1.0, re), re)
-    # A tangent that has no bound: the argument is at pi / 2, where tanh is coth of the real part.
-    return _where(far, limit, along), _where(far, tail, across)
+    # Infinitely far, the imaginary part is gone whatever it was.
+    tail = _where(_op("is_inf", re), _number(0.0, re), tail)
+    along = _where(re == 0, re, _where(far, limit, along))
+    return along, _where(im == 0, im, _where(far, tail, across))
 
 
 def tanh(z: Array) -> Array:
@@ -275,48 +299,79 @@ def _roots(z: Array) -> tuple[Array, Array, Array, Array]:
     return *parts(less), *parts(more)
 
 
+def _far(re: Array, im: Array) -> tuple[Array, Array]:
+    """Whether squares would overflow, and the logarithm of twice the absolute value."""
+    limit = _dtypes.finfo(re.dtype).max ** 0.5 / 8.0
+    far = (_op("abs", re) > limit) | (_op("abs", im) > limit)
+    length = _op("hypot", re * 0.5, im * 0.5)
+    return far, _op("log", length) + 2.0 * math.log(2.0)
+
+
 def acos(z: Array) -> Array:
+    re, im = parts(z)
+    far, log = _far(re, im)
     a, b, c, d = _roots(z)
-    return _core.complex(_op("atan2", a, c) * 2.0, _op("asinh", c * b - d * a))
+    along = _where(re == 0, _number(math.pi / 2.0, re), _op("atan2", a, c) * 2.0)
+    along = _where(far, _op("atan2", _op("abs", im), re), along)
+    return _core.complex(along, _where(far, _op("copysign", log, -im), _op("asinh", c * b - d * a)))
+
+
+def _asin(re: Array, im: Array) -> tuple[Array, Array]:
+    far, log = _far(re, im)
+    a, b, c, d = _roots(_core.complex(re, im))
+    along = _where(re == 0, re, _op("atan2", re, a * c - b * d))
+    along = _where(far, _op("atan2", re, _op("abs", im)), along)
+    across = _op("asinh", a * d - b * c)
+    across = _where(im == 0, _op("copysign", across, im), across)
+    return along, _where(far, _op("copysign", log, im), across)
 
 
 def asin(z: Array) -> Array:
-    a, b, c, d = _roots(z)
-    re, _ = parts(z)
-    return _core.complex(_op("atan2", re, a * c - b * d), _op("asinh", a * d - b * c))
+    return _core.complex(*_asin(*parts(z)))
 
 
 def acosh(z: Array) -> Array:
     re, im = parts(z)
+    far, log = _far(re, im)
     a, b = parts(sqrt(_core.complex(re - 1.0, im)))
     c, d = parts(sqrt(_core.complex(re + 1.0, im)))
-    return _core.complex(_op("asinh", a * c + b * d), _op("atan2", b, c) * 2.0)
+    along = _where(far, log, _op("asinh", a * c + b * d))
+    across = _where(far, _op("atan2", im, re), _op("atan2", b, c) * 2.0)
+    # On the imaginary axis it is a quarter of a turn, even where it is not known how far out.
+    quarter = _number(math.pi / 2.0, re)
+    return _core.complex(along, _where((re == 0) & _op("is_nan", im), quarter, across))
 
 
 def asinh(z: Array) -> Array:
     re, im = parts(z)
-    a, b = parts(asin(_core.complex(-im, re)))
-    return _core.complex(b, -a)
+    across, along = _asin(-im, re)
+    return _core.complex(along, -across)
 
 
-def atanh(z: Array) -> Array:
-    re, im = parts(z)
+def _atanh(re: Array, im: Array) -> tuple[Array, Array]:
     x = _op("abs", re)
-    far = _op("max", x, _op("abs", im)) > _dtypes.finfo(re.dtype).max ** 0.5 / 4.0
+    limit = _dtypes.finfo(re.dtype).max ** 0.5 / 4.0
+    far = (x > limit) | (_op("abs", im) > limit)
     zero, one = _number(0.0, re), _number(1.0, re)
     x_near, y = _where(far, zero, x), _where(far, zero, im)
     along = _op("log1p", x_near * 4.0 / ((1.0 - x_near) * (1.0 - x_near) + y * y)) * 0.25
     across = _op("atan2", y * 2.0, (1.0 - x_near) * (x_near + 1.0) - y * y) * 0.5
     # Far out it is 1 / z beside a quarter of a turn.
     over_re, _ = parts(divide(_core.complex(one, zero), _core.complex(x, im)))
+    over_re = _where(_op("is_inf", re) | _op("is_inf", im), zero, over_re)
     turn = _op("copysign", _number(math.pi / 2.0, re), im)
+    turn = _where(_op("is_nan", im), im, turn)
     # On the cut above 1, the sign of a zero imaginary part says which side it is.
     across = _where((im == 0) & (x_near > 1.0), turn, across)
-    along = _where(far, over_re, along)
-    return _core.complex(_op("copysign", along, re), _where(far, turn, across))
+    along = _where(re == 0, x, _where(far, over_re, along))
+    return _op("copysign", along, re), _where(far, turn, across)
+
+
+def atanh(z: Array) -> Array:
+    return _core.complex(*_atanh(*parts(z)))
 
 
 def atan(z: Array) -> Array:
     re, im = parts(z)
-    a, b = parts(atanh(_core.complex(-im, re)))
-    return _core.complex(b, -a)
+    across, along = _atanh(-im, re)
+    return _core.complex(along, -across)

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 MAX_AXES: int
+MAX_JACOBI: int
+MAX_MATRIX: int
 __version__: str
 bfloat16: DType
 bool: DType

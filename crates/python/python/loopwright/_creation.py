@@ -118,9 +118,7 @@ def on_device(x: Array, device: object | None) -> Array:
     return x if device is None or x.device == device else x.to_device(device)
 
 
-def empty(
-    shape: Shape, *, dtype: DType | None = None, device: object | None = None
-) -> Array:
+def empty(shape: Shape, *, dtype: DType | None = None, device: object | None = None) -> Array:
     """An array whose elements are not said; they are zeros.
 
     >>> import loopwright as lw
@@ -130,9 +128,7 @@ def empty(
     return zeros(shape, dtype=dtype, device=device)
 
 
-def empty_like(
-    x: Array, /, *, dtype: DType | None = None, device: object | None = None
-) -> Array:
+def empty_like(x: Array, /, *, dtype: DType | None = None, device: object | None = None) -> Array:
     """An array of the same shape whose elements are not said; they are zeros.
 
     >>> import loopwright as lw
@@ -286,9 +282,7 @@ def meshgrid(*arrays: Array, indexing: Literal["xy", "ij"] = "xy") -> tuple[Arra
     return tuple(grids)
 
 
-def ones(
-    shape: Shape, *, dtype: DType | None = None, device: object | None = None
-) -> Array:
+def ones(shape: Shape, *, dtype: DType | None = None, device: object | None = None) -> Array:
     """An array of ones.
 
     >>> import loopwright as lw
@@ -298,9 +292,7 @@ def ones(
     return full(shape, 1, dtype=_dtypes.default_float() if dtype is None else dtype, device=device)
 
 
-def ones_like(
-    x: Array, /, *, dtype: DType | None = None, device: object | None = None
-) -> Array:
+def ones_like(x: Array, /, *, dtype: DType | None = None, device: object | None = None) -> Array:
     """An array of ones of the same shape.
 
     >>> import loopwright as lw
@@ -336,9 +328,7 @@ def triu(x: Array, /, *, k: int = 0) -> Array:
     return _triangle("triu", _core.triu, x, k)
 
 
-def zeros(
-    shape: Shape, *, dtype: DType | None = None, device: object | None = None
-) -> Array:
+def zeros(shape: Shape, *, dtype: DType | None = None, device: object | None = None) -> Array:
     """An array of zeros.
 
     >>> import loopwright as lw
@@ -348,9 +338,7 @@ def zeros(
     return full(shape, 0, dtype=_dtypes.default_float() if dtype is None else dtype, device=device)
 
 
-def zeros_like(
-    x: Array, /, *, dtype: DType | None = None, device: object | None = None
-) -> Array:
+def zeros_like(x: Array, /, *, dtype: DType | None = None, device: object | None = None) -> Array:
     """An array of zeros of the same shape.
 
     >>> import loopwright as lw

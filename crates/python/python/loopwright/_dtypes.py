@@ -19,20 +19,21 @@ complex64, complex128 = _core.complex64, _core.complex128
 
 SIGNED = (int8, int16, int32, int64)
 UNSIGNED = (uint8, uint16, uint32, uint64)
-INTEGRAL = SIGNED + UNSIGNED
-FLOATING = (float8_e4m3fn, float8_e5m2, float16, bfloat16, float32, float64)
-COMPLEX = (complex64, complex128)
-REAL = INTEGRAL + FLOATING
-NUMERIC = REAL + COMPLEX
-INEXACT = FLOATING + COMPLEX
-BITS = (bool, *INTEGRAL)
-ALL = (bool, *NUMERIC)
+BOOL = frozenset((bool,))
+INTEGRAL = frozenset(SIGNED + UNSIGNED)
+FLOATING = frozenset((float8_e4m3fn, float8_e5m2, float16, bfloat16, float32, float64))
+COMPLEX = frozenset((complex64, complex128))
+REAL = INTEGRAL | FLOATING
+NUMERIC = REAL | COMPLEX
+INEXACT = FLOATING | COMPLEX
+BITS = BOOL | INTEGRAL
+ALL = BOOL | NUMERIC
 
 #: The kinds that `isdtype` and `__array_namespace_info__` speak of.
-KINDS: dict[str, tuple[DType, ...]] = {
-    "bool": (bool,),
-    "signed integer": SIGNED,
-    "unsigned integer": UNSIGNED,
+KINDS: dict[str, frozenset[DType]] = {
+    "bool": BOOL,
+    "signed integer": frozenset(SIGNED),
+    "unsigned integer": frozenset(UNSIGNED),
     "integral": INTEGRAL,
     "real floating": FLOATING,
     "complex floating": COMPLEX,
@@ -42,7 +43,7 @@ KINDS: dict[str, tuple[DType, ...]] = {
 #: Classes of dtypes in words, for messages.
 WORDS = {
     ALL: "any dtype",
-    (bool,): "bool",
+    BOOL: "bool",
     INTEGRAL: "an integer dtype",
     BITS: "an integer dtype or bool",
     FLOATING: "a real floating-point dtype",
@@ -154,7 +155,7 @@ def can_cast(from_: DType | Array, to: DType, /) -> builtins.bool:
     (True, False)
     """
     source, to = of(from_), of(to)
-    families = ((bool,), INTEGRAL, INEXACT)
+    families = (BOOL, INTEGRAL, INEXACT)
     if not any(source in family and to in family for family in families):
         return False
     try:
@@ -177,9 +178,7 @@ def result_type(*arrays_and_dtypes: Array | DType | complex) -> DType:
     return _core.result_type(*arrays_and_dtypes)
 
 
-def isdtype(
-    dtype: DType, kind: DType | str | tuple[DType | str, ...]
-) -> builtins.bool:
+def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> builtins.bool:
     """Whether a dtype is of a kind: a dtype, the name of a kind, or a tuple of these.
 
     >>> import loopwright as lw

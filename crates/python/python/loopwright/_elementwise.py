@@ -17,17 +17,19 @@ Unary = Callable[[Array], Array]
 Binary = Callable[[Array | Scalar, Array | Scalar], Array]
 Operand = Array | bool | int | float | complex
 
-_BOOL = (_dtypes.bool,)
+_BOOL = _dtypes.BOOL
 _ANY = _dtypes.ALL
 
 
 def _document(function: Callable, name: str, doc: str, example: str, result: str) -> None:
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{doc}\n\n    >>> import loopwright as lw\n    >>> {example}\n    {result}\n    "
+    function.__doc__ = (
+        f"{doc}\n\n    >>> import loopwright as lw\n    >>> {example}\n    {result}\n    "
+    )
 
 
 def _unary(
-    name: str, op: str, allowed: tuple[DType, ...], doc: str, example: str, result: str
+    name: str, op: str, allowed: frozenset[DType], doc: str, example: str, result: str
 ) -> Unary:
     of_complex = getattr(_complex, name, None)
 
@@ -42,7 +44,7 @@ def _unary(
 
 
 def _binary(
-    name: str, op: str, allowed: tuple[DType, ...], doc: str, example: str, result: str
+    name: str, op: str, allowed: frozenset[DType], doc: str, example: str, result: str
 ) -> Binary:
     of_complex = getattr(_complex, name, None)
 
@@ -214,10 +216,6 @@ divide = _binary(
 equal = _binary(
     "equal", "eq", _ANY, "Whether they are equal.",
     "lw.equal(lw.asarray([1, 2]), 2).tolist()", "[False, True]",
-)  # fmt: skip
-floor_divide = _binary(
-    "floor_divide", "floor_div", REAL, "The quotient, rounded down.",
-    "lw.floor_divide(lw.asarray([-7]), 2).tolist()", "[-4]",
 )  # fmt: skip
 greater = _binary(
     "greater", "gt", REAL, "Whether the first is larger.",
@@ -400,6 +398,17 @@ def signbit(x: Array, /) -> Array:
     expect("signbit", x, FLOATING)
     bits = _core.bitcast(x, _dtypes.SIGNED[_dtypes.width(x.dtype).bit_length() - 4])
     return _core.map("lt", bits, _core.constant((), 0, bits.dtype, x.device))
+
+
+def floor_divide(x1: Operand, x2: Operand, /) -> Array:
+    """The quotient, rounded down; `x1 - remainder(x1, x2)` is it times `x2`.
+
+    >>> import loopwright as lw
+    >>> lw.floor_divide(lw.asarray([-7, 7]), 2).tolist()
+    [-4, 3]
+    """
+    a, b = together("floor_divide", x1, x2, allowed=REAL)
+    return a // b
 
 
 def logaddexp(x1: Operand, x2: Operand, /) -> Array:

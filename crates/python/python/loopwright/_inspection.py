@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import _core, _dtypes
 from ._core import DType
 
+
 class Info:
     """Capabilities, devices and dtypes of the namespace.
 
@@ -45,7 +46,7 @@ class Info:
             if one not in _dtypes.KINDS:
                 known = ", ".join(repr(name) for name in _dtypes.KINDS)
                 raise ValueError(f"dtypes: no kind is called {one!r}; there are {known}")
-        wanted = [dtype for one in kinds for dtype in _dtypes.KINDS[one]]
+        wanted = frozenset().union(*(_dtypes.KINDS[one] for one in kinds))
         return {name: dtype for name, dtype in _dtypes.STANDARD.items() if dtype in wanted}
 
     def devices(self) -> list[object]:

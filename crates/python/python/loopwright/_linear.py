@@ -109,9 +109,7 @@ def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     # The axis is one of both: counted from the end it is meant for each.
     places = (axis_of("vecdot", axis, a.ndim), axis_of("vecdot", axis, b.ndim))
     if a.shape[places[0]] != b.shape[places[1]]:
-        raise ValueError(
-            f"vecdot: axis {axis} of shapes {x1.shape} and {x2.shape} differs in size"
-        )
+        raise ValueError(f"vecdot: axis {axis} of shapes {x1.shape} and {x2.shape} differs in size")
     a = _last(a, places[0])
     b = _last(b, places[1])
     product = multiply(conj(a), b) if is_complex(a) else _core.map("mul", a, b)

@@ -12,7 +12,7 @@ from ._core import Array, DType
 Scalar = builtins.bool | int | float | complex
 
 
-def expect(name: str, x: object, allowed: tuple[DType, ...] = _dtypes.ALL) -> Array:
+def expect(name: str, x: object, allowed: frozenset[DType] = _dtypes.ALL) -> Array:
     """The argument, if it is an array of one of the dtypes."""
     if not isinstance(x, Array):
         raise TypeError(f"{name}: expected an array, not {type(x).__name__}")
@@ -22,9 +22,15 @@ def expect(name: str, x: object, allowed: tuple[DType, ...] = _dtypes.ALL) -> Ar
 
 
 def together(
-    name: str, *xs: Array | Scalar, allowed: tuple[DType, ...] = _dtypes.ALL
+    name: str, *xs: Array | Scalar, allowed: frozenset[DType] = _dtypes.ALL
 ) -> tuple[Array, ...]:
     """Arrays and Python numbers as arrays of one dtype. At least one is an array."""
+    first, second = xs[0], xs[1]
+    # What is most frequent takes the shortest way.
+    if isinstance(first, Array) and isinstance(second, Array) and len(xs) == 2:
+        dtype = first.dtype
+        if dtype == second.dtype and dtype in allowed:
+            return first, second
     like = None
     for x in xs:
         if isinstance(x, Array):
@@ -47,7 +53,7 @@ def as_dtype(name: str, x: Array | Scalar, dtype: DType, like: Array) -> Array:
         return x if x.dtype == dtype else _core.cast(x, dtype)
     if dtype in _dtypes.INTEGRAL:
         limits = _dtypes.iinfo(dtype)
-        if not limits.min <= x <= limits.max:
+        if not (isinstance(x, int) and limits.min <= x <= limits.max):
             raise OverflowError(f"{name}: {x} does not fit into {dtype}")
     return _core.full((), x, dtype, like.device)
 
@@ -63,13 +69,11 @@ def axis_of(name: str, axis: int, ndim: int) -> int:
     return axis % ndim if ndim else 0
 
 
-def axes_of(
-    name: str, axis: int | Sequence[int] | None, ndim: int
-) -> tuple[int, ...]:
+def axes_of(name: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     """The places of axes, counted from the front; `None` are all."""
     if axis is None:
         return tuple(range(ndim))
-    if isinstance(axis, tuple | list):
+    if isinstance(axis, Sequence):
         axes = tuple(axis_of(name, one, ndim) for one in axis)
         if len(set(axes)) != len(axes):
             raise ValueError(f"{name}: axes {tuple(axis)} name one axis twice")

@@ -12,6 +12,7 @@ from . import _core
 from ._complex import conj, multiply
 from ._core import Array
 from ._creation import eye
+from ._dtypes import int64
 from ._operands import is_complex
 
 
@@ -73,7 +74,7 @@ def reflection(column: Array, at: int) -> Reflection:
     zero = _core.constant((), 0, column.dtype, column.device)
     column = _core.where(rows >= at, column, zero)
     here = rows == at
-    head = column[..., at : at + 1, :]
+    head = _core.reduce("sum", _core.where(here, column, zero), (column.ndim - 2,), True)
     length = _core.map("sqrt", _squared(column))
     size = _core.map("sqrt", _squared(head))
     none = size == 0
@@ -90,16 +91,30 @@ def reflection(column: Array, at: int) -> Reflection:
     return Reflection(vector, scale, phase, here)
 
 
+#: From so many steps on, each is computed before the next: one program that is run again and again.
+MANY = 64
+
+
+def picked(a: Array, at: int, steps: int) -> Array:
+    """A column. Where there are many steps, which one it is is data and no part of the program."""
+    if steps < MANY:
+        return a[..., :, at : at + 1]
+    return _core.take(a, _core.asarray([at], int64, a.device), a.ndim - 1)
+
+
 def triangle(a: Array) -> tuple[Array, Array, list[Array]]:
     """`q`, `r` and phases with `q r = a`, `q` square and unitary; its determinant is their product."""
     rows, columns = a.shape[-2:]
     q, r = unit_matrix(a, rows), a
     phases = []
-    for at in range(min(rows, columns)):
-        step = reflection(r[..., :, at : at + 1], at)
+    steps = min(rows, columns)
+    for at in range(steps):
+        step = reflection(picked(r, at, steps), at)
         r = step.of(r)
         q = step.behind(q)
         phases.append(step.phase)
+        if steps >= MANY:
+            _core.realize([q, r, step.phase])
     return q, _core.triu(r, 0), phases
 
 
@@ -108,9 +123,11 @@ def tridiagonal(a: Array) -> tuple[Array, Array]:
     size = a.shape[-1]
     q = unit_matrix(a, size)
     for at in range(size - 1):
-        step = reflection(a[..., :, at : at + 1], at + 1)
+        step = reflection(picked(a, at, size), at + 1)
         a = step.behind(step.of(a))
         q = step.behind(q)
+        if size >= MANY:
+            _core.realize([q, a])
     real = _core.real(a)
     return q, _core.tril(_core.triu(real, -1), 1)
 
@@ -120,13 +137,15 @@ def bidiagonal(a: Array) -> tuple[Array, Array, Array]:
     rows, columns = a.shape[-2:]
     u, v = unit_matrix(a, rows), unit_matrix(a, columns)
     for at in range(columns):
-        step = reflection(a[..., :, at : at + 1], at)
+        step = reflection(picked(a, at, columns), at)
         a = step.of(a)
         u = step.behind(u)
         if at + 1 < columns:
-            step = reflection(adjoint(a[..., at : at + 1, :]), at + 1)
+            step = reflection(picked(adjoint(a), at, columns), at + 1)
             a = step.behind(a)
             v = step.behind(v)
+        if columns >= MANY:
+            _core.realize([u, a, v])
     real = _core.real(a)[..., :columns, :]
     return u, _core.tril(_core.triu(real, 0), 1), v
 
@@ -134,10 +153,10 @@ def bidiagonal(a: Array) -> tuple[Array, Array, Array]:
 def completed(u: Array, keep: Array) -> Array:
     """A unitary matrix that begins with the columns of `u` that are kept, which come first."""
     rows, columns = u.shape[-2:]
-    kept = _core.where(_core.unsqueeze(keep, keep.ndim - 1), u, _core.constant((), 0, u.dtype, u.device))
+    kept = _core.where(
+        _core.unsqueeze(keep, keep.ndim - 1), u, _core.constant((), 0, u.dtype, u.device)
+    )
     q, _, _ = triangle(kept)
     # What was kept is more precise as it was.
     own = _core.where(_core.unsqueeze(keep, keep.ndim - 1), u, q[..., :, :columns])
     return own if rows == columns else _core.concat([own, q[..., :, columns:]], u.ndim - 1)
-
-

@@ -140,6 +140,6 @@ def where(condition: Array, x1: Array | complex, x2: Array | complex, /) -> Arra
     >>> lw.where(lw.asarray([True, False]), lw.asarray([1, 2]), 0).tolist()
     [1, 0]
     """
-    expect("where", condition, (_dtypes.bool,))
+    expect("where", condition, _dtypes.BOOL)
     a, b = together("where", x1, x2)
     return _core.where(condition, a, b)

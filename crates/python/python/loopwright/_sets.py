@@ -61,7 +61,9 @@ def unique_all(x: Array, /) -> UniqueAllResult:
     line = _core.reshape(x, (size,))
     if size == 0:
         none = _core.constant((0,), 0, _dtypes.int64, x.device)
-        return UniqueAllResult(line, none, _core.constant(x.shape, 0, _dtypes.int64, x.device), none)
+        return UniqueAllResult(
+            line, none, _core.constant(x.shape, 0, _dtypes.int64, x.device), none
+        )
     order = _order(line)
     ordered = _core.take(line, order, 0)
     first = _core.constant((1,), 1, _dtypes.bool, x.device)

@@ -8,9 +8,7 @@ from ._dtypes import REAL
 from ._operands import axis_of, expect
 
 
-def argsort(
-    x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True
-) -> Array:
+def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """The indices that sort along an axis; equal elements stay in the order they had.
 
     >>> import loopwright as lw
@@ -27,9 +25,7 @@ def argsort(
     return _core.argsort(x, at, descending)
 
 
-def sort(
-    x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True
-) -> Array:
+def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Array:
     """The elements in order along an axis, NaN last; in descending order first.
 
     >>> import loopwright as lw

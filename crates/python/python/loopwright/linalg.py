@@ -3,6 +3,9 @@
 Functions work on the last two axes; axes before them are a batch. What a matrix that is singular, or
 not positive definite, gives is infinite or NaN: values are not looked at.
 
+Factorisations of small matrices are one program. Those of large ones (more than 128 rows, or 32
+columns for `eigh` and `svd`) are computed step by step, which functions that are traced cannot do.
+
 >>> import loopwright as lw
 >>> lw.linalg.det(lw.asarray([[2.0, 0.0], [0.0, 3.0]])).item()
 6.0
@@ -14,10 +17,11 @@ import math
 import operator
 from typing import Literal, NamedTuple
 
-from . import _core, _dtypes
+from . import _core, _dtypes, _factors
 from ._core import Array, DType
 from ._dtypes import INEXACT, NUMERIC
 from ._elementwise import abs as _abs
+from ._elementwise import real as _real
 from ._linear import matmul, matrix_transpose, tensordot, vecdot
 from ._manipulation import broadcast_arrays, broadcast_shapes
 from ._operands import axes_of, axis_of, expect, is_complex, together
@@ -84,7 +88,7 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
-def _matrix(name: str, x: Array, allowed: tuple[DType, ...] = INEXACT) -> Array:
+def _matrix(name: str, x: Array, allowed: frozenset[DType] = INEXACT) -> Array:
     if expect(name, x, allowed).ndim < 2:
         raise ValueError(f"{name}: a matrix has two axes, shape {x.shape} has not")
     return x
@@ -123,10 +127,10 @@ def cholesky(x: Array, /, *, upper: bool = False) -> Array:
         order = [at for one in range(size) for at in (one, size + one)]
         index = _core.asarray(order, _dtypes.int64, x.device)
         paired = _core.take(_core.take(_doubled(x), index, x.ndim - 1), index, x.ndim - 2)
-        lower = _core.linalg_cholesky(paired)
+        lower = _factors.cholesky(paired)
         lower = _core.complex(lower[..., ::2, ::2], lower[..., 1::2, ::2])
     else:
-        lower = _core.linalg_cholesky(x)
+        lower = _factors.cholesky(x)
     return adjoint(lower) if upper else lower
 
 
@@ -167,10 +171,10 @@ def det(x: Array, /) -> Array:
     _square("det", x)
     if x.size == 0:
         return _core.constant(x.shape[:-2], 1, x.dtype, x.device)
-    if not is_complex(x):
+    if not is_complex(x) and x.shape[-1] <= _factors.BLOCK:
         return _core.linalg_det(x)
     _, r, phases = triangle(x)
-    pivots = _core.real(diagonal(r))
+    pivots = _real(diagonal(r))
     turns = _core.reshape(_core.concat(phases, x.ndim - 1), pivots.shape)
     return _prod(times(turns, pivots), axis=-1)
 
@@ -201,9 +205,9 @@ def eigh(x: Array, /) -> EighResult:
         return EighResult(_core.constant(x.shape[:-1], 0, _real_dtype(x), x.device), x)
     if is_complex(x):
         q, t = tridiagonal(x)
-        values, vectors = _core.linalg_eigh(t)
+        values, vectors = _factors.eigh(t)
         return EighResult(values, matmul(q, _core.cast(vectors, x.dtype)))
-    return EighResult(*_core.linalg_eigh(x))
+    return EighResult(*_factors.eigh(x))
 
 
 def eigvalsh(x: Array, /) -> Array:
@@ -228,7 +232,7 @@ def inv(x: Array, /) -> Array:
         return x
     if is_complex(x):
         return solve(x, unit_matrix(x, x.shape[-1]))
-    return _core.linalg_inv(x)
+    return _factors.inv(x)
 
 
 def matrix_norm(
@@ -386,12 +390,13 @@ def slogdet(x: Array, /) -> SlogdetResult:
     if x.size == 0:
         lead = x.shape[:-2]
         return SlogdetResult(
-            _core.constant(lead, 1, x.dtype, x.device), _core.constant(lead, 0, _real_dtype(x), x.device)
+            _core.constant(lead, 1, x.dtype, x.device),
+            _core.constant(lead, 0, _real_dtype(x), x.device),
         )
-    if not is_complex(x):
+    if not is_complex(x) and x.shape[-1] <= _factors.BLOCK:
         return SlogdetResult(*_core.linalg_slogdet(x))
     _, r, phases = triangle(x)
-    pivots = _core.real(diagonal(r))
+    pivots = _real(diagonal(r))
     turns = _core.reshape(_core.concat(phases, x.ndim - 1), pivots.shape)
     sign = _prod(turns, axis=-1)
     singular = _core.reduce("any", pivots == 0, (pivots.ndim - 1,), False)
@@ -421,10 +426,10 @@ def solve(x1: Array, x2: Array, /) -> Array:
     elif is_complex(a):
         size = a.shape[-1]
         both = _core.concat([_core.real(b), _core.imag(b)], b.ndim - 2)
-        done = _core.linalg_solve(_doubled(a), both)
+        done = _factors.solve(_doubled(a), both)
         done = _core.complex(done[..., :size, :], done[..., size:, :])
     else:
-        done = _core.linalg_solve(a, b)
+        done = _factors.solve(a, b)
     return _core.squeeze(done, (done.ndim - 1,)) if vector else done
 
 
@@ -432,14 +437,14 @@ def _thin(x: Array) -> tuple[Array, Array, Array]:
     """Left vectors, values, and right vectors as columns. Left vectors of zeros are not known."""
     if not is_complex(x):
         if x.shape[-2] < x.shape[-1]:
-            v, values, u = _core.linalg_svd(adjoint(x))
+            v, values, u = _factors.svd(adjoint(x))
             return u, values, v
-        return _core.linalg_svd(x)
+        return _factors.svd(x)
     if x.shape[-2] < x.shape[-1]:
         v, values, u = _thin(adjoint(x))
         return u, values, v
     u, b, v = bidiagonal(x)
-    inner_u, values, inner_v = _core.linalg_svd(b)
+    inner_u, values, inner_v = _factors.svd(b)
     inner_u = _core.cast(_known(inner_u, values, x), x.dtype)
     u = matmul(u[..., :, : x.shape[-1]], inner_u)
     return u, values, matmul(v, _core.cast(inner_v, x.dtype))

@@ -242,14 +242,18 @@ pub(crate) fn of_lists(
 ) -> PyResult<Value> {
     let mut nested = Nested::default();
     nested.take(object, 0, true)?;
-    let own = nested.numbers.iter().try_fold(None, |found, number| {
+    let met = |found: Option<PyDType>, number: &Number| {
         let own = number.own();
         Ok::<_, PyErr>(Some(match found {
             None => own,
             Some(found) => promoted(found, own)?,
         }))
-    })?;
-    let dtype = dtype.or(own).unwrap_or(PyDType::real(crate::dtype::FLOAT));
+    };
+    let dtype = match dtype {
+        Some(dtype) => Some(dtype),
+        None => nested.numbers.iter().try_fold(None, met)?,
+    };
+    let dtype = dtype.unwrap_or(PyDType::real(crate::dtype::FLOAT));
     let part = |pick: fn(Number) -> Number| {
         let scalars = nested.numbers.iter();
         let scalars = scalars.map(|number| scalar(pick(*number), dtype.part));

@@ -46,6 +46,10 @@ impl Key {
         for object in &objects {
             key.take(py, of, object)?;
         }
+        let is_rest = |part: &&Part| matches!(part, Part::Basic(Slice::Rest));
+        if key.parts.iter().filter(is_rest).count() > 1 {
+            return Err(PyIndexError::new_err("`...` stands in an index once"));
+        }
         // Beside arrays of places, a number is one of them.
         if key.parts.iter().any(|part| matches!(part, Part::Places(_))) {
             for part in &mut key.parts {

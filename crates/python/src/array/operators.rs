@@ -183,7 +183,10 @@ fn combined(op: Binary, left: &Value, right: &Value) -> PyResult<Value> {
     let (Some(left_im), Some(right_im)) = (&left.im, &right.im) else {
         let (a, b) = (&left.re, &right.re);
         // Arithmetic of truth values is that of numbers.
-        let made = Tensor::map(op.op(), &[a, b]);
+        let made = match op {
+            Binary::FloorDiv if a.dtype().is_float() => floor_divided(a, b),
+            _ => Tensor::map(op.op(), &[a, b]),
+        };
         return made_of(&values, made, None);
     };
     let a = Pair(left.re.clone(), left_im.clone());
@@ -204,6 +207,17 @@ fn combined(op: Binary, left: &Value, right: &Value) -> PyResult<Value> {
         }
     };
     made_of(&values, made.0, Some(made.1))
+}
+
+/// Floats divided and rounded down, in agreement with the remainder: a quotient that was rounded up to a whole number
+/// is not taken for it.
+fn floor_divided(a: &Tensor, b: &Tensor) -> Tensor {
+    let rest = Tensor::map(Op::Mod, &[a, b]);
+    let whole = ((a - &rest) / b).round();
+    let finite = |x: &Tensor| Tensor::map(Op::IsFinite, &[x]);
+    let divides = Tensor::map(Op::And, &[&finite(b), &b.ne(&b.zeros_like())]);
+    let usual = Tensor::map(Op::And, &[&finite(a), &divides]);
+    loopwright_tensor::select(&usual, &whole, &Tensor::map(Op::FloorDiv, &[a, b]))
 }
 
 /// A scalar op by its name on operands that first meet in one dtype.

@@ -6,12 +6,11 @@ import warnings
 from typing import Any
 
 import array_api_strict as strict
+import loopwright as lw
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-
-import loopwright as lw
 
 # Later versions drop what 2024.12 has; the functions of both are compared.
 with warnings.catch_warnings():
@@ -120,7 +119,9 @@ def same(got: Any, want: Any, *, ulps: float = 0, scale: Any = None, what: str =
         return
     assert isinstance(got, lw.Array), f"{what}: {type(got)} is no array"
     expected = numpy(want)
-    assert LW_NAMES.get(got.dtype) == expected.dtype.name, f"{what}: {got.dtype} for {expected.dtype}"
+    assert (
+        LW_NAMES.get(got.dtype) == expected.dtype.name
+    ), f"{what}: {got.dtype} for {expected.dtype}"
     assert got.shape == expected.shape, f"{what}: shape {got.shape}, not {expected.shape}"
     assert got.ndim == expected.ndim and got.size == expected.size
     equal(numpy(got), expected, ulps=ulps, scale=scale, what=what)
@@ -220,7 +221,9 @@ def some(dtype: str, shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
     return np.asarray(rng.standard_normal(shape) + 1j * rng.standard_normal(shape), dtype)
 
 
-def refused(name: str, *args: Any, errors: Any = (TypeError, ValueError, IndexError), **kwargs: Any) -> None:
+def refused(
+    name: str, *args: Any, errors: Any = (TypeError, ValueError, IndexError), **kwargs: Any
+) -> None:
     """Our function raises at once, not when a value is asked for."""
     with pytest.raises(errors):
         resolve(lw, name)(*ours(args), **{k: ours(v) for k, v in kwargs.items()})

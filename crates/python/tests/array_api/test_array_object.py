@@ -5,10 +5,9 @@ from __future__ import annotations
 import copy
 import pickle
 
+import loopwright as lw
 import numpy as np
 import pytest
-
-import loopwright as lw
 
 from .reference import ALL, COMPLEX, INTEGRAL, LW_NAMES, REAL, SHAPES, equal, numpy, some
 
@@ -90,7 +89,11 @@ def test_lists(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ALL)
 def test_copies_and_pickles(dtype: str) -> None:
     x = some(dtype, (2, 3))
-    for made in (copy.copy(lw.asarray(x)), copy.deepcopy(lw.asarray(x)), pickle.loads(pickle.dumps(lw.asarray(x)))):
+    for made in (
+        copy.copy(lw.asarray(x)),
+        copy.deepcopy(lw.asarray(x)),
+        pickle.loads(pickle.dumps(lw.asarray(x))),
+    ):
         equal(numpy(made), x)
 
 

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import array_api_strict as strict
+import loopwright as lw
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import loopwright as lw
-
 from .reference import (
-    ALL, COMPLEX, FLOATING, INTEGRAL, LW_NAMES, NUMERIC, REAL, SHAPES, SIGNED, check, equal, numpy,
-    refused, same, some, specials,
+    ALL,
+    COMPLEX,
+    FLOATING,
+    INTEGRAL,
+    LW_NAMES,
+    NUMERIC,
+    REAL,
+    SHAPES,
+    SIGNED,
+    check,
+    equal,
+    numpy,
+    refused,
+    same,
+    some,
+    specials,
 )  # fmt: skip
 
 
@@ -73,7 +86,9 @@ def test_arange_of_large_numbers_and_fractions() -> None:
 )  # fmt: skip
 def test_linspace(start: float, stop: float, num: int, endpoint: bool, dtype: str) -> None:
     scale = max(abs(start), abs(stop), 1e-300)
-    check("linspace", start, stop, num, dtype=f"dtype:{dtype}", endpoint=endpoint, ulps=4, scale=scale)
+    check(
+        "linspace", start, stop, num, dtype=f"dtype:{dtype}", endpoint=endpoint, ulps=4, scale=scale
+    )
 
 
 def test_linspace_of_integers_and_complex_numbers() -> None:

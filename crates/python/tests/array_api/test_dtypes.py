@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import array_api_strict as strict
+import loopwright as lw
 import numpy as np
 import pytest
 
-import loopwright as lw
-
-from .reference import ALL, COMPLEX, FLOATING, INTEGRAL, LW_NAMES, NUMERIC, REAL, SIGNED, check, some
+from .reference import (
+    ALL,
+    COMPLEX,
+    FLOATING,
+    INTEGRAL,
+    LW_NAMES,
+    NUMERIC,
+    REAL,
+    SIGNED,
+    check,
+    some,
+)
 
 PAIRS = [(a, b) for a in ALL for b in ALL]
 

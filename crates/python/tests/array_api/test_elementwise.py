@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import operator
 
+import loopwright as lw
 import numpy as np
 import pytest
 from hypothesis import given
 
-import loopwright as lw
-
 from .reference import (
-    ALL, BOOL, COMPLEX, FLOATING, INTEGRAL, NUMERIC, REAL, SHAPES, arrays, check, equal, numpy,
-    refused, some, specials,
+    ALL,
+    BOOL,
+    COMPLEX,
+    FLOATING,
+    INTEGRAL,
+    NUMERIC,
+    REAL,
+    SHAPES,
+    arrays,
+    check,
+    equal,
+    numpy,
+    refused,
+    some,
+    specials,
 )  # fmt: skip
 
 #: Units in the last place that functions of floats may differ by.
@@ -105,7 +117,14 @@ def test_unary_of_random_values(name: str) -> None:
     run()
 
 
-SHAPE_PAIRS = [((), (3,)), ((2, 1), (3,)), ((2, 3), (1, 3)), ((0,), ()), ((2, 0), (1, 0)), ((2, 1, 3), (4, 1))]
+SHAPE_PAIRS = [
+    ((), (3,)),
+    ((2, 1), (3,)),
+    ((2, 3), (1, 3)),
+    ((0,), ()),
+    ((2, 0), (1, 0)),
+    ((2, 1, 3), (4, 1)),
+]
 
 
 @pytest.mark.parametrize("name", list(BINARY))
@@ -141,14 +160,17 @@ def test_shifts(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", REAL)
 def test_division_with_remainder(dtype: str) -> None:
     values = specials(dtype)
+    over = values
     if dtype in INTEGRAL:
         # A division by 0 and that of the smallest number by -1 have no result.
         over = values[(values != 0) & (values != np.asarray(-1).astype(dtype))]
-    else:
-        values = np.asarray([0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 7.0, -7.0, 1e3, 0.1, np.nan], dtype)
-        over = np.asarray([1.0, -1.0, 2.5, -2.5, 0.3, 7.0, np.nan], dtype)
-    check("floor_divide", values[:, None], over[None, :])
-    check("remainder", values[:, None], over[None, :], ulps=0)
+    check("remainder", values[:, None], over[None, :])
+    if dtype in FLOATING:
+        # Of the others, the standard lets results be as Python's or as the quotient's.
+        values = values[np.isfinite(values)]
+        over = values[(values != 0)]
+    # Of one that is beyond 2**53, the last bit is open.
+    check("floor_divide", values[:, None], over[None, :], ulps=0.25)
 
 
 def test_division_with_remainder_by_what_it_must_be() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import loopwright as lw
 import numpy as np
 import pytest
-
-import loopwright as lw
 
 from .reference import COMPLEX, FLOATING, check, equal, numpy, refused, some
 

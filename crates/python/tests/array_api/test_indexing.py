@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import array_api_strict as strict
+import loopwright as lw
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-
-import loopwright as lw
 
 from .reference import ALL, arrays, check, equal, numpy, refused, some
 
@@ -38,7 +37,11 @@ def test_writing(shape: tuple[int, ...], key: object) -> None:
         pytest.skip("a new axis is not written to")
     for dtype in ("float32", "complex64", "bool"):
         x = some(dtype, shape)
-        for value in (some(dtype, np.shape(x[key]), 3), some(dtype, (), 4), np.asarray(True if dtype == "bool" else 2, dtype).item()):
+        for value in (
+            some(dtype, np.shape(x[key]), 3),
+            some(dtype, (), 4),
+            np.asarray(True if dtype == "bool" else 2, dtype).item(),
+        ):
             want, got = x.copy(), lw.asarray(x, copy=True)
             before = lw.asarray(got, copy=True)
             want[key] = value
@@ -64,7 +67,11 @@ def test_random_indices(data: st.DataObject) -> None:
 @pytest.mark.parametrize("dtype", ALL)
 def test_masks(dtype: str) -> None:
     x = some(dtype, (2, 3))
-    for mask in (x == x, np.asarray([[True, False, True], [False, False, True]]), np.zeros((2, 3), bool)):
+    for mask in (
+        x == x,
+        np.asarray([[True, False, True], [False, False, True]]),
+        np.zeros((2, 3), bool),
+    ):
         equal(numpy(lw.asarray(x)[lw.asarray(mask)]), x[mask])
         want, got = x.copy(), lw.asarray(x, copy=True)
         value = True if dtype == "bool" else 3
@@ -96,7 +103,10 @@ def test_integer_arrays() -> None:
     index, other = np.asarray([3, 0, -1]), np.asarray([0, 2, 1])
     equal(numpy(lw.asarray(x)[lw.asarray(index)]), x[index])
     equal(numpy(lw.asarray(x)[lw.asarray(index), lw.asarray(other)]), x[index, other])
-    equal(numpy(lw.asarray(x)[lw.asarray(index[:, None]), lw.asarray(other)]), x[index[:, None], other])
+    equal(
+        numpy(lw.asarray(x)[lw.asarray(index[:, None]), lw.asarray(other)]),
+        x[index[:, None], other],
+    )
     equal(numpy(lw.asarray(x)[lw.asarray(index), 1]), x[index, 1])
     equal(numpy(lw.asarray(x)[lw.asarray(2)]), x[2])
 

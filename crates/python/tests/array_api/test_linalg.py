@@ -5,13 +5,23 @@ from __future__ import annotations
 import math
 
 import array_api_strict as strict
+import loopwright as lw
 import numpy as np
 import pytest
 
-import loopwright as lw
-
 from .reference import (
-    COMPLEX, FLOATING, INTEGRAL, NUMERIC, call, check, equal, numpy, ours, refused, same, some,
+    COMPLEX,
+    FLOATING,
+    INTEGRAL,
+    NUMERIC,
+    call,
+    check,
+    equal,
+    numpy,
+    ours,
+    refused,
+    same,
+    some,
 )  # fmt: skip
 
 INEXACT = FLOATING + COMPLEX
@@ -108,8 +118,17 @@ def test_outer_and_cross() -> None:
         check("linalg.outer", some(dtype, (2,), 1), some(dtype, (3,), 2), ulps=4)
         check("linalg.cross", some(dtype, (3,), 1), some(dtype, (3,), 2), ulps=4, scale=8.0)
     check("linalg.cross", some("float64", (2, 3), 1), some("float64", (2, 3), 2), ulps=4, scale=8.0)
-    check("linalg.cross", some("float64", (3, 2), 1), some("float64", (3, 2), 2), axis=-2, ulps=4, scale=8.0)
-    check("linalg.cross", some("float64", (2, 1, 3), 1), some("float64", (4, 3), 2), ulps=4, scale=8.0)
+    check(
+        "linalg.cross",
+        some("float64", (3, 2), 1),
+        some("float64", (3, 2), 2),
+        axis=-2,
+        ulps=4,
+        scale=8.0,
+    )
+    check(
+        "linalg.cross", some("float64", (2, 1, 3), 1), some("float64", (4, 3), 2), ulps=4, scale=8.0
+    )
     refused("linalg.cross", some("int32", (2,)), some("int32", (2,)))
     refused("linalg.outer", some("int32", (2, 2)), some("int32", (2,)))
 
@@ -228,7 +247,11 @@ def test_qr(dtype: str, shape: tuple[int, ...]) -> None:
         want = np.linalg.qr(x, mode=mode)
         assert (q.shape, r.shape) == (want.Q.shape, want.R.shape)
         close(q @ r, x, dtype)
-        close(adjoint(q) @ q, np.broadcast_to(np.eye(q.shape[-1]), (*shape[:-2], *[q.shape[-1]] * 2)).astype(dtype), dtype)
+        close(
+            adjoint(q) @ q,
+            np.broadcast_to(np.eye(q.shape[-1]), (*shape[:-2], *[q.shape[-1]] * 2)).astype(dtype),
+            dtype,
+        )
         equal(r, np.triu(r))
 
 
@@ -238,24 +261,30 @@ def test_svd(dtype: str, shape: tuple[int, ...]) -> None:
     check_svd(some(dtype, shape), dtype)
 
 
-def check_svd(x: np.ndarray, dtype: str) -> None:
+def check_svd(x: np.ndarray, dtype: str, units: float = 64.0) -> None:
     for full in (True, False):
         u, s, vh = map(numpy, lw.linalg.svd(lw.asarray(x), full_matrices=full))
         want = np.linalg.svd(x, full_matrices=full)
         assert (u.shape, s.shape, vh.shape) == (want.U.shape, want.S.shape, want.Vh.shape)
-        close(s, want.S, real(dtype))
+        close(s, want.S, real(dtype), units)
         inner = s.shape[-1]
-        close((u[..., :inner] * s[..., None, :]) @ vh[..., :inner, :], x, dtype)
+        close((u[..., :inner] * s[..., None, :]) @ vh[..., :inner, :], x, dtype, units)
         for columns in (u, adjoint(vh)):
             size = columns.shape[-1]
             unit = np.broadcast_to(np.eye(size), (*x.shape[:-2], size, size)).astype(dtype)
-            close(adjoint(columns) @ columns, unit, dtype)
-    close(lw.linalg.svdvals(lw.asarray(x)), want.S, real(dtype))
+            close(adjoint(columns) @ columns, unit, dtype, units)
+    close(lw.linalg.svdvals(lw.asarray(x)), want.S, real(dtype), units)
 
 
 @pytest.mark.parametrize("dtype", INEXACT)
 def test_matrices_without_full_rank(dtype: str) -> None:
-    for x in (np.zeros((3, 2)), np.ones((2, 3)), np.eye(3)[:, :2], rank_one(dtype, 4, 3), np.diag([1.0, 0.0, 2.0])):
+    for x in (
+        np.zeros((3, 2)),
+        np.ones((2, 3)),
+        np.eye(3)[:, :2],
+        rank_one(dtype, 4, 3),
+        np.diag([1.0, 0.0, 2.0]),
+    ):
         x = x.astype(dtype)
         check_svd(x, dtype)
         q, r = map(numpy, lw.linalg.qr(lw.asarray(x), mode="complete"))
@@ -274,6 +303,40 @@ def test_pseudo_inverses_and_ranks(dtype: str, shape: tuple[int, ...]) -> None:
         check("linalg.matrix_rank", x)
         check("linalg.matrix_rank", x, rtol=0.9)
         close(lw.linalg.pinv(lw.asarray(x), rtol=0.9), np.linalg.pinv(x, rtol=0.9), dtype, 256)
+
+
+LARGE = [("float32", 40), ("float64", 67), ("complex128", 35)]
+
+
+@pytest.mark.parametrize(("dtype", "size"), LARGE)
+def test_matrices_larger_than_one_program(dtype: str, size: int) -> None:
+    """Rotations and reflections are computed step by step there."""
+    x = some(dtype, (size, size))
+    units = 8.0 * size
+    check_svd(x, dtype, units)
+    check_svd(some(dtype, (3 * size, size)), dtype, units)
+    x = (x + adjoint(x)) / np.asarray(2, dtype)
+    values, vectors = map(numpy, lw.linalg.eigh(lw.asarray(x)))
+    close(values, np.linalg.eigvalsh(x), real(dtype), units)
+    close(adjoint(vectors) @ vectors, np.eye(size).astype(dtype), dtype, units)
+    close((vectors * values) @ adjoint(vectors), x, dtype, units)
+
+
+def test_matrices_larger_than_a_block() -> None:
+    dtype, size = "float64", 150
+    x, b = regular(dtype, (size, size)), some(dtype, (size, 3))
+    close(lw.linalg.solve(lw.asarray(x), lw.asarray(b)), np.linalg.solve(x, b), dtype, 4096)
+    close(lw.linalg.inv(lw.asarray(x)), np.linalg.inv(x), dtype, 4096)
+    sign, logarithm = lw.linalg.slogdet(lw.asarray(x))
+    want = np.linalg.slogdet(x)
+    close(sign, want.sign, dtype)
+    close(logarithm, want.logabsdet, dtype)
+    close(lw.linalg.det(lw.asarray(x / 5)), np.linalg.det(x / 5), dtype, 4096)
+    y = positive(dtype, (size, size))
+    close(lw.linalg.cholesky(lw.asarray(y)), np.linalg.cholesky(y), dtype)
+    q, r = map(numpy, lw.linalg.qr(lw.asarray(x)))
+    close(q @ r, x, dtype)
+    close(q.T @ q, np.eye(size), dtype)
 
 
 def test_mistakes() -> None:

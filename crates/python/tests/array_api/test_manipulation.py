@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import array_api_strict as strict
+import loopwright as lw
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import loopwright as lw
-
-from .reference import ALL, SHAPES, arrays, check, refused, same, some, ours, theirs
+from .reference import ALL, SHAPES, arrays, check, ours, refused, same, some, theirs
 
 CASES = [
     ("expand_dims", (2, 3), {"axis": 0}), ("expand_dims", (2, 3), {"axis": -1}),
@@ -60,7 +59,9 @@ def test_reversals_undo_themselves(x: np.ndarray, data: st.DataObject) -> None:
     axes = data.draw(st.permutations(range(x.ndim)))
     check("permute_dims", x, tuple(axes))
     a = lw.asarray(x)
-    back = lw.permute_dims(lw.permute_dims(a, tuple(axes)), tuple(axes.index(i) for i in range(x.ndim)))
+    back = lw.permute_dims(
+        lw.permute_dims(a, tuple(axes)), tuple(axes.index(i) for i in range(x.ndim))
+    )
     same(back, strict.asarray(x))
     same(lw.flip(lw.flip(a)), strict.asarray(x))
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 
 import array_api_strict as strict
-import pytest
-
 import loopwright as lw
+import pytest
 
 from .reference import resolve
 
@@ -62,6 +61,18 @@ def test_signature(name: str) -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_documentation(name: str) -> None:
     assert ">>> " in (resolve(lw, name).__doc__ or ""), "an example belongs to every function"
+
+
+def test_all_names_are_listed() -> None:
+    # Modules beside the namespace are attributes once somebody has imported them.
+    public = {
+        name
+        for name, value in vars(lw).items()
+        if not name.startswith("_") and not inspect.ismodule(value)
+    } - {"annotations"}
+    assert public <= set(lw.__all__), sorted(public - set(lw.__all__))
+    assert all(hasattr(lw, name) for name in lw.__all__)
+    assert len(set(lw.__all__)) == len(lw.__all__)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import array_api_strict as strict
+import loopwright as lw
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import loopwright as lw
-
-from .reference import ALL, COMPLEX, FLOATING, REAL, arrays, check, numpy, refused, same, some, specials
+from .reference import (
+    ALL,
+    COMPLEX,
+    FLOATING,
+    REAL,
+    arrays,
+    check,
+    numpy,
+    refused,
+    same,
+    some,
+    specials,
+)
 
 
 @pytest.mark.parametrize("name", ["sort", "argsort"])
@@ -137,7 +148,9 @@ def test_names_of_results() -> None:
 
 def test_isin() -> None:
     for dtype in ("int32", "float64", "bool", "complex64"):
-        x, y = np.round(some(dtype, (2, 3))) if dtype != "bool" else some(dtype, (2, 3)), some(dtype, (4,), 3)
+        x, y = np.round(some(dtype, (2, 3))) if dtype != "bool" else some(dtype, (2, 3)), some(
+            dtype, (4,), 3
+        )
         for invert in (False, True):
             got = lw.isin(lw.asarray(x), lw.asarray(y), invert=invert)
             np.testing.assert_array_equal(numpy(got), np.isin(x, y, invert=invert))

@@ -1,0 +1,1 @@
+"""Libraries that know nothing of us, on our arrays."""
