@@ -10,6 +10,7 @@ import inspect
 import sys
 from pathlib import Path
 
+import loopwright  # noqa: F401: methods that are written in Python
 from loopwright import _core
 
 TARGET = Path(__file__).parent / "python" / "loopwright" / "_core.pyi"
@@ -209,7 +210,7 @@ def parameters(function: object, skip_self: bool) -> str:
             star = True
         text = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(kind, "") + name
         star = star or kind is parameter.VAR_POSITIONAL
-        if at == 0 and name == "self":
+        if at == 0 and skip_self:
             parts.append("self")
             continue
         text += ": Any"

@@ -118,3 +118,22 @@ def test_names_of_axes():
     assert (x + y).names == ("row", "column")
     np.testing.assert_array_equal(np.asarray(x + y), np.arange(6.0).reshape(2, 3) + [[10], [20]])
     assert x.unnamed().names == (None, None)
+    assert lw.sum(x, axis="row").names == ("column",)
+    assert x.max(axis=("row", "column")).item() == 5.0
+    with pytest.raises(ValueError, match="'row', 'column'"):
+        lw.sum(x, axis="depth")
+
+
+def test_methods_are_the_functions_of_the_namespace():
+    x = lw.asarray(np.arange(6.0).reshape(2, 3))
+    for name in ("sum", "mean", "max", "min", "prod", "std", "var", "argmax", "argmin"):
+        for axis in (None, 0, -1):
+            expected = np.asarray(getattr(lw, name)(x, axis=axis))
+            np.testing.assert_array_equal(np.asarray(getattr(x, name)(axis)), expected)
+    np.testing.assert_array_equal(np.asarray(x.exp()), np.asarray(lw.exp(x)))
+    assert x.reshape(3, -1).shape == x.reshape((3, 2)).shape == (3, 2)
+    assert x.transpose().shape == x.permute(1, 0).shape == (3, 2)
+    assert x.flatten().shape == (6,) and lw.zeros((0, 2)).flatten().shape == (0,)
+    assert x.astype("int32").dtype == lw.int32
+    assert x.sum(0, keepdims=True).shape == (1, 3)
+    assert (x > 2).any().item() and not (x > 2).all().item()

@@ -17,7 +17,7 @@ import math as _math
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from . import _core, _einops, fft, linalg
+from . import _core, _einops, _methods, fft, linalg
 from ._core import Array, Error, GradientError, ScheduleError, TracedError, __version__
 from ._creation import (
     arange,

@@ -177,24 +177,106 @@ class Array:
         """Return self^value."""
     def _repr_html_(self, /) -> str | None:
         """How notebooks show it."""
+    def abs(self, /) -> Array:
+        """The absolute value."""
+    def acos(self, /) -> Array:
+        """The inverse cosine."""
+    def acosh(self, /) -> Array:
+        """The inverse hyperbolic cosine."""
+    def all(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+        """Whether all elements are true."""
+    def any(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+        """Whether any element is true."""
+    def argmax(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+        """The index of the first largest element along an axis, or of all."""
+    def argmin(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+        """The index of the first smallest element along an axis, or of all."""
+    def argsort(self, /, *, axis: Any = ..., descending: Any = ..., stable: Any = ...) -> Array:
+        """The indices that sort along an axis; equal elements stay in the order they had."""
+    def asin(self, /) -> Array:
+        """The inverse sine."""
+    def asinh(self, /) -> Array:
+        """The inverse hyperbolic sine."""
+    def astype(self, dtype: Any, /, *, copy: Any = ...) -> Array:
+        """Elements of another dtype."""
+    def atan(self, /) -> Array:
+        """The inverse tangent."""
+    def atanh(self, /) -> Array:
+        """The inverse hyperbolic tangent."""
+    def broadcast_to(self, /, shape: Any) -> Array:
+        """An array repeated along its axes of size 1 to a shape."""
+    def ceil(self, /) -> Array:
+        """The smallest whole number that is not below."""
+    def clip(self, /, min: Any = ..., max: Any = ...) -> Array:
+        """The elements, but not below `min` and not above `max`, in the dtype of `x`."""
+    def conj(self, /) -> Array:
+        """The conjugate: the imaginary part with the other sign."""
+    def cos(self, /) -> Array:
+        """The cosine."""
+    def cosh(self, /) -> Array:
+        """The hyperbolic cosine."""
+    def cumulative_prod(self, /, *, axis: Any = ..., dtype: Any = ..., include_initial: Any = ...) -> Array:
+        """The products of all elements up to each one along an axis."""
+    def cumulative_sum(self, /, *, axis: Any = ..., dtype: Any = ..., include_initial: Any = ...) -> Array:
+        """The sums of all elements up to each one along an axis."""
     @property
     def device(self) -> Device:
         """The device that it is computed on."""
     @property
     def dtype(self) -> DType:
         """The type of its elements."""
+    def exp(self, /) -> Array:
+        """e to the power of the elements."""
+    def expand_dims(self, /, axis: Any = ...) -> Array:
+        """An array with a new axis of size 1 at a place."""
+    def expm1(self, /) -> Array:
+        """`exp(x) - 1`, precise near 0."""
+    def flatten(self) -> Array:
+        """All elements along one axis."""
+    def flip(self, /, *, axis: Any = ...) -> Array:
+        """The elements in reverse along axes."""
+    def floor(self, /) -> Array:
+        """The largest whole number that is not above."""
     @property
     def is_computed(self) -> builtins.bool:
         """Whether its value is there."""
+    def isfinite(self, /) -> Array:
+        """Whether they are neither infinite nor NaN."""
+    def isinf(self, /) -> Array:
+        """Whether they are infinite."""
+    def isnan(self, /) -> Array:
+        """Whether they are not a number."""
     def item(self, /) -> Any:
         """The only element as a Python number."""
     def label(self, /, label: Any) -> Array:
         """The same elements under a name that schedules and loops can speak of."""
+    def log(self, /) -> Array:
+        """The natural logarithm."""
+    def log10(self, /) -> Array:
+        """The logarithm to base 10."""
+    def log1p(self, /) -> Array:
+        """`log(1 + x)`, precise near 0."""
+    def log2(self, /) -> Array:
+        """The logarithm to base 2."""
     def loops(self, /) -> Loops:
         """The loops that compute this array: what becomes of it, at every stage."""
     @property
     def mT(self) -> Array:
         """A stack of matrices, each the other way around."""
+    def matmul(self, x2: Any, /) -> Array:
+        """The product of matrices; one axis alone is a vector, axes before two are a batch."""
+    def max(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+        """The largest element along axes; NaN if there is one."""
+    def maximum(self, x2: Any, /) -> Array:
+        """The larger one; NaN if either is NaN."""
+    def mean(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+        """The mean along axes."""
+    def min(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+        """The smallest element along axes; NaN if there is one."""
+    def minimum(self, x2: Any, /) -> Array:
+        """The smaller one; NaN if either is NaN."""
+    def moveaxis(self, source: Any, destination: Any, /) -> Array:
+        """Axes moved to other places; the others stay in order."""
     def named(self, /, *names: Any) -> Array:
         """The same elements with names for the axes."""
     @property
@@ -203,20 +285,72 @@ class Array:
     @property
     def ndim(self) -> int:
         """How many axes it has."""
+    def negative(self, /) -> Array:
+        """The elements with the other sign."""
+    def permute(self, *axes: Any) -> Array:
+        """The axes in another order: ``x.permute(1, 0)``."""
+    def pow(self, x2: Any, /) -> Array:
+        """The first to the power of the second."""
+    def prod(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+        """The product along axes."""
     def realize(self, /) -> Array:
         """Computes the value now, if it is not there yet, and gives the array back."""
+    def reciprocal(self, /) -> Array:
+        """1 divided by the elements."""
+    def repeat(self, repeats: Any, /, *, axis: Any = ...) -> Array:
+        """Every element several times, one after the other."""
+    def reshape(self, *shape: Any) -> Array:
+        """The elements in another shape: ``x.reshape(2, -1)`` or ``x.reshape((2, -1))``."""
+    def roll(self, /, shift: Any, *, axis: Any = ...) -> Array:
+        """The elements moved along axes; what leaves at the end comes in at the front."""
+    def round(self, /) -> Array:
+        """The nearest whole number, of two the even one."""
     @property
     def shape(self) -> tuple[int, ...]:
         """The sizes of its axes; `None` for one that is open in a function that is traced."""
+    def sign(self, /) -> Array:
+        """-1, 0 or 1; of a complex number `z / abs(z)`."""
+    def sin(self, /) -> Array:
+        """The sine."""
+    def sinh(self, /) -> Array:
+        """The hyperbolic sine."""
     @property
     def size(self) -> int:
         """How many elements it has; `None` where that is open."""
+    def sort(self, /, *, axis: Any = ..., descending: Any = ..., stable: Any = ...) -> Array:
+        """The elements in order along an axis, NaN last; in descending order first."""
+    def sqrt(self, /) -> Array:
+        """The square root."""
+    def square(self, /) -> Array:
+        """The square."""
+    def squeeze(self, /, axis: Any) -> Array:
+        """An array without axes of size 1."""
+    def std(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+        """The standard deviation along axes, the root of the variance."""
+    def sum(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+        """The sum along axes."""
+    def tan(self, /) -> Array:
+        """The tangent."""
+    def tanh(self, /) -> Array:
+        """The hyperbolic tangent."""
+    def tile(self, repetitions: Any, /) -> Array:
+        """The whole array several times along its axes."""
     def to_device(self, device: Any, /, *, stream: Any = ...) -> Array:
         """The array on another device."""
     def tolist(self, /) -> Any:
         """The elements as nested lists of Python numbers."""
+    def transpose(self, *axes: Any) -> Array:
+        """The axes in another order, or backwards where none is said."""
+    def tril(self, /, *, k: Any = ...) -> Array:
+        """Matrices with zeros above the `k`-th diagonal."""
+    def triu(self, /, *, k: Any = ...) -> Array:
+        """Matrices with zeros below the `k`-th diagonal."""
+    def trunc(self, /) -> Array:
+        """The elements without their fraction."""
     def unnamed(self, /) -> Array:
         """The same elements without names for the axes."""
+    def var(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+        """The variance along axes: squares of distances to the mean, over the count less `correction`."""
 
 class Average:
     """A running average of parameters, which is often better than where they are."""

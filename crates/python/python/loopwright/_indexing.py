@@ -27,7 +27,7 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
         if x.ndim != 1:
             raise ValueError(f"take: an array with {x.ndim} axes needs one to take along")
         axis = 0
-    at = axis_of("take", axis, x.ndim)
+    at = axis_of("take", axis, x)
     index = _within("take", indices, x.shape[at])
     shape = x.shape[:at] + index.shape + x.shape[at + 1 :]
     if index.ndim != 1:
@@ -48,7 +48,7 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
     [[1, 3], [2, 4]]
     """
     expect("take_along_axis", x)
-    at = axis_of("take_along_axis", axis, x.ndim)
+    at = axis_of("take_along_axis", axis, x)
     if indices.ndim != x.ndim:
         raise ValueError(
             f"take_along_axis: shapes {x.shape} and {indices.shape} have not as many axes"

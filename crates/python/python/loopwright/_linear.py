@@ -107,7 +107,7 @@ def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError("vecdot: an array without axes is no vector")
     # The axis is one of both: counted from the end it is meant for each.
-    places = (axis_of("vecdot", axis, a.ndim), axis_of("vecdot", axis, b.ndim))
+    places = (axis_of("vecdot", axis, a), axis_of("vecdot", axis, b))
     if a.shape[places[0]] != b.shape[places[1]]:
         raise ValueError(f"vecdot: axis {axis} of shapes {x1.shape} and {x2.shape} differs in size")
     a = _last(a, places[0])

@@ -118,7 +118,7 @@ def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
     [3, 2, 1]
     """
     expect("flip", x)
-    axes = axes_of("flip", axis, x.ndim)
+    axes = axes_of("flip", axis, x)
     return _core.flip(x, axes) if axes else x
 
 
@@ -130,8 +130,8 @@ def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
     (3, 4, 2)
     """
     expect("moveaxis", x)
-    sources = axes_of("moveaxis", source, x.ndim)
-    places = axes_of("moveaxis", destination, x.ndim)
+    sources = axes_of("moveaxis", source, x)
+    places = axes_of("moveaxis", destination, x)
     if len(sources) != len(places):
         raise ValueError("moveaxis: there are as many sources as destinations")
     order = [at for at in range(x.ndim) if at not in sources]
@@ -148,7 +148,7 @@ def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:
     (3, 2)
     """
     expect("permute_dims", x)
-    order = axes_of("permute_dims", tuple(axes), x.ndim)
+    order = axes_of("permute_dims", tuple(axes), x)
     if len(order) != x.ndim:
         raise ValueError(f"permute_dims: {tuple(axes)} does not name all {x.ndim} axes")
     return _core.permute(x, order)
@@ -167,7 +167,7 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
     if axis is None:
         x = _core.reshape(x, (x.size,))
         axis = 0
-    at = axis_of("repeat", axis, x.ndim)
+    at = axis_of("repeat", axis, x)
     size = x.shape[at]
     if isinstance(repeats, Array):
         expect("repeat", repeats, _dtypes.INTEGRAL)
@@ -232,7 +232,7 @@ def roll(x: Array, /, shift: Axes, *, axis: Axes | None = None) -> Array:
     if x.size == 0:
         return x
     for one, by in zip(axes, shifts, strict=True):
-        at = axis_of("roll", one, x.ndim)
+        at = axis_of("roll", one, x)
         by = operator.index(by) % x.shape[at]
         if by:
             x = _core.roll(x, by, at)
@@ -247,7 +247,7 @@ def squeeze(x: Array, /, axis: Axes) -> Array:
     (2,)
     """
     expect("squeeze", x)
-    axes = axes_of("squeeze", axis, x.ndim)
+    axes = axes_of("squeeze", axis, x)
     for at in axes:
         if x.shape[at] != 1:
             raise ValueError(f"squeeze: axis {at} of shape {x.shape} is not of size 1")
@@ -298,6 +298,6 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
     [[1, 2], [3, 4]]
     """
     expect("unstack", x)
-    at = axis_of("unstack", axis, x.ndim)
+    at = axis_of("unstack", axis, x)
     lead = (slice(None),) * at
     return tuple(x[(*lead, one)] for one in range(x.shape[at]))

@@ -58,27 +58,36 @@ def as_dtype(name: str, x: Array | Scalar, dtype: DType, like: Array) -> Array:
     return _core.full((), x, dtype, like.device)
 
 
-def axis_of(name: str, axis: int, ndim: int) -> int:
-    """The place of an axis, counted from the front."""
+def axis_of(name: str, axis: int | str, of: Array | int) -> int:
+    """The place of an axis, counted from the front: of an array, or among so many. It may be named."""
+    if isinstance(axis, str):
+        names = () if isinstance(of, int) else of.names
+        if axis not in names:
+            known = ", ".join(repr(known) for known in names if known) or "none"
+            raise ValueError(f"{name}: there is no axis {axis!r}; the named ones are: {known}")
+        return names.index(axis)
+    ndim = of if isinstance(of, int) else of.ndim
     try:
         axis = operator.index(axis)
     except TypeError:
-        raise TypeError(f"{name}: an axis is an integer, not {axis!r}") from None
+        raise TypeError(f"{name}: an axis is an integer or a name, not {axis!r}") from None
     if not -ndim <= axis < ndim:
         raise IndexError(f"{name}: there is no axis {axis} in an array with {ndim}")
     return axis % ndim if ndim else 0
 
 
-def axes_of(name: str, axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+def axes_of(
+    name: str, axis: int | str | Sequence[int | str] | None, of: Array | int
+) -> tuple[int, ...]:
     """The places of axes, counted from the front; `None` are all."""
     if axis is None:
-        return tuple(range(ndim))
-    if isinstance(axis, Sequence):
-        axes = tuple(axis_of(name, one, ndim) for one in axis)
+        return tuple(range(of if isinstance(of, int) else of.ndim))
+    if isinstance(axis, tuple | list):
+        axes = tuple(axis_of(name, one, of) for one in axis)
         if len(set(axes)) != len(axes):
             raise ValueError(f"{name}: axes {tuple(axis)} name one axis twice")
         return axes
-    return (axis_of(name, axis, ndim),)
+    return (axis_of(name, axis, of),)
 
 
 def is_complex(x: Array) -> bool:

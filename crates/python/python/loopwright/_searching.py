@@ -63,7 +63,7 @@ def count_nonzero(
     >>> lw.count_nonzero(lw.asarray([0, 3, 4])).item()
     2
     """
-    axes = axes_of("count_nonzero", axis, expect("count_nonzero", x).ndim)
+    axes = axes_of("count_nonzero", axis, expect("count_nonzero", x))
     return _core.reduce("sum", _core.cast(truth(x), _dtypes.int64), axes, keepdims)
 
 

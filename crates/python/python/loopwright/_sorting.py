@@ -19,7 +19,7 @@ def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bo
     if x.ndim == 0:
         axis_of("argsort", axis, 1)
         return _core.constant((), 0, _dtypes.int64, x.device)
-    at = axis_of("argsort", axis, x.ndim)
+    at = axis_of("argsort", axis, x)
     if x.size == 0:
         return _core.constant(x.shape, 0, _dtypes.int64, x.device)
     return _core.argsort(x, at, descending)
@@ -36,5 +36,5 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
     if x.ndim == 0:
         axis_of("sort", axis, 1)
         return x
-    at = axis_of("sort", axis, x.ndim)
+    at = axis_of("sort", axis, x)
     return x if x.size == 0 else _core.sort(x, at, descending)

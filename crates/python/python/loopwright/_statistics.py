@@ -44,7 +44,7 @@ def sum(
     [4, 6]
     """
     x = _summed("sum", x, dtype)
-    axes = axes_of("sum", axis, x.ndim)
+    axes = axes_of("sum", axis, x)
     return by_parts(lambda part: _core.reduce("sum", part, axes, keepdims), x)
 
 
@@ -58,7 +58,7 @@ def prod(
     24
     """
     x = _summed("prod", x, dtype)
-    axes = axes_of("prod", axis, x.ndim)
+    axes = axes_of("prod", axis, x)
     if not is_complex(x):
         return _core.reduce("prod", x, axes, keepdims)
     kept = tuple(1 if at in axes else size for at, size in enumerate(x.shape))
@@ -90,7 +90,7 @@ def _running(
         if x.ndim > 1:
             raise ValueError(f"{name}: an array with {x.ndim} axes needs one to go along")
         axis = 0
-    at = axis_of(name, axis, x.ndim)
+    at = axis_of(name, axis, x)
     if x.size == 0:
         done = x
     elif op == "prod" and is_complex(x):
@@ -152,7 +152,7 @@ def cumulative_prod(
 
 
 def _extreme(name: str, x: Array, axis: Axes, keepdims: bool) -> Array:
-    axes = axes_of(name, axis, expect(name, x, REAL).ndim)
+    axes = axes_of(name, axis, expect(name, x, REAL))
     if math.prod(x.shape[at] for at in axes) == 0:
         raise ValueError(f"{name}: there are no elements along axes {axes} of shape {x.shape}")
     return _core.reduce(name, x, axes, keepdims)
@@ -195,7 +195,7 @@ def mean(x: Array, /, *, axis: Axes = None, keepdims: bool = False) -> Array:
     >>> lw.mean(lw.asarray([1.0, 2.0, 6.0])).item()
     3.0
     """
-    axes = axes_of("mean", axis, expect("mean", x, INEXACT).ndim)
+    axes = axes_of("mean", axis, expect("mean", x, INEXACT))
     return _mean(x, axes, keepdims)
 
 
@@ -208,7 +208,7 @@ def var(
     >>> lw.var(lw.asarray([1.0, 3.0]), correction=1).item()
     2.0
     """
-    axes = axes_of("var", axis, expect("var", x, FLOATING).ndim)
+    axes = axes_of("var", axis, expect("var", x, FLOATING))
     apart = x - _mean(x, axes, True)
     total = _core.reduce("sum", _core.map("mul", apart, apart), axes, keepdims)
     count = builtins.max(math.prod(x.shape[at] for at in axes) - correction, 0.0)

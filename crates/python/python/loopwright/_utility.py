@@ -21,7 +21,7 @@ def all(
     >>> lw.all(lw.asarray([True, False])).item()
     False
     """
-    axes = axes_of("all", axis, expect("all", x).ndim)
+    axes = axes_of("all", axis, expect("all", x))
     return _core.reduce("all", truth(x), axes, keepdims)
 
 
@@ -34,7 +34,7 @@ def any(
     >>> lw.any(lw.asarray([True, False])).item()
     True
     """
-    axes = axes_of("any", axis, expect("any", x).ndim)
+    axes = axes_of("any", axis, expect("any", x))
     return _core.reduce("any", truth(x), axes, keepdims)
 
 
@@ -56,7 +56,7 @@ def diff(
     expect("diff", x, NUMERIC)
     if n < 0:
         raise ValueError(f"diff: {n} is not a count")
-    at = axis_of("diff", axis, x.ndim)
+    at = axis_of("diff", axis, x)
     if n == 0:
         return x
     parts = [part for part in (prepend, x, append) if part is not None]

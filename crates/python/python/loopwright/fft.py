@@ -72,7 +72,7 @@ def _transform(name: str, x: Array, n: int | None, axis: int, norm: Norm, invers
     expect(name, x, INEXACT)
     if x.dtype not in COMPLEX:
         x = _core.cast(x, _dtypes.complex_of(x.dtype))
-    at = axis_of(name, axis, x.ndim)
+    at = axis_of(name, axis, x)
     x = _sized(name, x, n, at)
     factor = _scale(name, norm, x.shape[at], inverse)
     return x if x.size == 0 else _scaled(_core.fft(x, at, inverse), factor)
@@ -104,7 +104,7 @@ def _axes(
     """The axes of a transform along several, with the sizes that were asked for."""
     if axes is None:
         axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
-    places = axes_of(name, tuple(axes), x.ndim)
+    places = axes_of(name, tuple(axes), x)
     if s is not None and len(s) != len(places):
         raise ValueError(f"{name}: {len(s)} sizes do not go with {len(places)} axes")
     sizes = [None] * len(places) if s is None else list(s)
@@ -153,7 +153,7 @@ def ifftn(
 
 def _rfft(name: str, x: Array, n: int | None, axis: int, norm: Norm) -> Array:
     expect(name, x, FLOATING)
-    at = axis_of(name, axis, x.ndim)
+    at = axis_of(name, axis, x)
     x = _sized(name, x, n, at)
     size = x.shape[at]
     factor = _scale(name, norm, size, False)
@@ -177,7 +177,7 @@ def _irfft(name: str, x: Array, n: int | None, axis: int, norm: Norm) -> Array:
     expect(name, x, INEXACT)
     if x.dtype not in COMPLEX:
         x = _core.cast(x, _dtypes.complex_of(x.dtype))
-    at = axis_of(name, axis, x.ndim)
+    at = axis_of(name, axis, x)
     n = 2 * (x.shape[at] - 1) if n is None else n
     if n < 1:
         raise ValueError(f"{name}: there is no transform of {n} elements")
@@ -310,7 +310,7 @@ def rfftfreq(
 
 
 def _shift(name: str, x: Array, axes: int | Sequence[int] | None, sign: int) -> Array:
-    places = axes_of(name, axes, expect(name, x).ndim)
+    places = axes_of(name, axes, expect(name, x))
     shifts = tuple(sign * (x.shape[at] // 2) for at in places)
     return roll(x, shifts, axis=places) if places else x
 

@@ -144,11 +144,11 @@ def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     expect("cross", x1, NUMERIC)
     expect("cross", x2, NUMERIC)
     a, b = together("cross", x1, x2, allowed=NUMERIC)
-    places = (axis_of("cross", axis, a.ndim), axis_of("cross", axis, b.ndim))
+    places = (axis_of("cross", axis, a), axis_of("cross", axis, b))
     if a.shape[places[0]] != 3 or b.shape[places[1]] != 3:
         raise ValueError(f"cross: axis {axis} of {x1.shape} and {x2.shape} has not three elements")
     a, b = broadcast_arrays(a, b)
-    at = axis_of("cross", axis, a.ndim) if axis < 0 else places[0] + a.ndim - x1.ndim
+    at = axis_of("cross", axis, a) if axis < 0 else places[0] + a.ndim - x1.ndim
     lead = (slice(None),) * at
 
     def part(x: Array, one: int) -> Array:
@@ -526,7 +526,7 @@ def vector_norm(
     >>> lw.linalg.vector_norm(lw.asarray([3.0, 4.0])).item()
     5.0
     """
-    axes = axes_of("vector_norm", axis, expect("vector_norm", x, INEXACT).ndim)
+    axes = axes_of("vector_norm", axis, expect("vector_norm", x, INEXACT))
     sizes = _abs(x)
     if ord in (math.inf, -math.inf):
         if math.prod(x.shape[at] for at in axes) == 0 and ord > 0:
