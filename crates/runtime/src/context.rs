@@ -88,6 +88,11 @@ impl Context {
         self.find(name).map(|node| info(node))
     }
 
+    /// Where a node lies.
+    pub fn loc(&self, name: &str) -> Option<Loc> {
+        self.find(name).map(|node| node.loc())
+    }
+
     /// All arrays, by name.
     pub fn nodes(&self) -> Vec<NodeInfo> {
         let mut nodes: Vec<NodeInfo> = self.shared.nodes.iter().map(|node| info(&node.0)).collect();

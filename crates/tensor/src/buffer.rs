@@ -167,6 +167,20 @@ impl Buffer {
         Ok(Arc::clone(host.insert(array)))
     }
 
+    /// Where it lies on a session's device; it is copied there if it does not, and the device works in memory of the host.
+    pub(crate) fn placed(&self, session: &Session) -> Result<Option<Context>, RuntimeError> {
+        if let Some(found) = self.on(session) {
+            return Ok(Some(found));
+        }
+        if !session.device().limits().host_memory {
+            return Ok(None);
+        }
+        let array = (*self.array()?).clone();
+        let place = session.root().with_host(VALUE, array)?;
+        self.is_also_in(session, place.clone());
+        Ok(Some(place))
+    }
+
     /// The value in memory of the host, where it lies if the device works there: what is held so stays as it is.
     pub(crate) fn lent(&self) -> Result<Arc<Array>, RuntimeError> {
         if let Some(array) = self.on_host() {

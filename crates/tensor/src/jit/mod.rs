@@ -350,6 +350,7 @@ impl<I: Tree, O: Outcome> Jit<I, O> {
             changes: compiled.changes(),
             compiled,
             memory: Vec::with_capacity(variables.len()),
+            last: Vec::new(),
             variables,
             held,
             captured,

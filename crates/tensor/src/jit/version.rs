@@ -6,11 +6,12 @@ use crate::error::TensorError;
 use crate::lower;
 use crate::node::Tensor;
 use crate::session::{Compiled, Placed, Session};
-use crate::shape::Shape;
+use crate::shape::{Axis, Shape};
 use crate::tree::Tree;
 use crate::variable::{self, Variable, hold};
 use loopwright_ops::{DType, Op};
-use loopwright_runtime::{Context, LinkOptions, Routine, RuntimeError};
+use loopwright_runtime::{Context, LinkOptions, Loc, Routine, RuntimeError};
+use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -21,6 +22,10 @@ const KEPT: usize = 8;
 /// How many routines of the same sizes there are before the results of earlier calls, which are still held,
 /// are moved out of the way.
 const SIDE_BY_SIDE: usize = 2;
+
+/// Arguments of so many bytes, if they are the same as in the call before, are read where they lie. Others are copied to where the
+/// routine reads them: to link it to each of them would take more.
+const IN_PLACE: usize = 1 << 16;
 
 /// Results up to so many bytes are moved out of the way at once: a second routine would take more.
 const SMALL: usize = 1 << 16;
@@ -45,14 +50,18 @@ pub(crate) struct Version<O> {
     pub(crate) instances: Vec<Instance>,
     /// The memory of variables in a call, empty between calls.
     pub(crate) memory: Vec<Buffer>,
+    /// The large arguments of the last call.
+    pub(crate) last: Vec<Option<Remembered>>,
 }
 
 /// A routine with its memory.
 pub(crate) struct Instance {
     routine: Routine,
     sizes: Sizes,
-    /// Where arguments go; nowhere if they are not used.
+    /// Where arguments go; nowhere if they are not used, or are read where they lie.
     arguments: Vec<Option<Context>>,
+    /// Where arguments lie that are read there.
+    in_place: InPlace<Loc>,
     variables: Vec<Remembered>,
     results: Vec<Buffer>,
     shapes: Vec<Shape>,
@@ -93,7 +102,8 @@ impl<T: Tree> Version<T> {
             memory.expect("a variable that was placed has memory")
         });
         self.memory.extend(placed);
-        let at = self.free_instance(sizes, place)?;
+        let steady = self.steady(leaves).map_err(lift)?;
+        let at = self.free_instance(sizes, &steady, place)?;
         // The one used last comes first.
         self.instances[..=at].rotate_right(1);
         let instance = &self.instances[0];
@@ -113,11 +123,36 @@ impl<T: Tree> Version<T> {
         }))
     }
 
-    /// A routine for these sizes that is linked to the variables' memory, and nobody holds whose results.
+    /// Where the large arguments lie that are the same as in the call before.
+    fn steady(&mut self, leaves: &[Tensor]) -> Result<InPlace<Context>, RuntimeError> {
+        self.last.resize_with(leaves.len(), || None);
+        let mut steady = InPlace::with_capacity(leaves.len());
+        for (leaf, last) in leaves.iter().zip(&mut self.last) {
+            let sizes = leaf.shape().axes().iter().map(Axis::known);
+            let elements: Option<usize> = sizes.product();
+            if elements.unwrap_or(0) * leaf.dtype().bytes() < IN_PLACE {
+                steady.push(None);
+                continue;
+            }
+            let value = leaf.node.value.get().expect("arguments have been computed");
+            steady.push(match last {
+                Some(last) if last.is(value) => value.placed(&self.session)?,
+                _ => {
+                    *last = Some(value.remembered());
+                    None
+                }
+            });
+        }
+        Ok(steady)
+    }
+
+    /// A routine for these sizes that is linked to the memory of variables and of steady arguments, and nobody holds whose
+    /// results.
     #[track_caller]
     fn free_instance(
         &mut self,
         sizes: &Sizes,
+        steady: &InPlace<Context>,
         place: &'static Location<'static>,
     ) -> Result<usize, TensorError> {
         let memory = &self.memory;
@@ -132,7 +167,8 @@ impl<T: Tree> Version<T> {
             self.instances.clear();
             self.changes = changes;
         }
-        let alike = |instance: &Instance| instance.sizes == *sizes;
+        let wanted: InPlace<Loc> = steady.iter().map(|place| place.as_ref().map(loc)).collect();
+        let alike = |instance: &Instance| instance.sizes == *sizes && instance.in_place == wanted;
         let free = |instance: &Instance| alike(instance) && !instance.is_held();
         if let Some(at) = self.instances.iter().position(free) {
             return Ok(at);
@@ -141,22 +177,33 @@ impl<T: Tree> Version<T> {
         for at in 0..self.instances.len() {
             let instance = &mut self.instances[at];
             let move_away = instance.bytes() <= SMALL || count >= SIDE_BY_SIDE;
-            if instance.sizes == *sizes && move_away && instance.empty(&self.session, place)? {
+            if alike(instance) && move_away && instance.empty(&self.session, place)? {
                 return Ok(at);
             }
         }
-        let linked = self.link(sizes);
+        let linked = self.link(sizes, steady, wanted);
         let instance = linked.map_err(|error| TensorError::at(error.into(), place))?;
         if self.instances.len() >= KEPT
             && let Some(oldest) = self.instances.iter().rposition(|one| !one.is_held())
         {
             self.instances.remove(oldest);
         }
+        // Arguments that are no longer given should not stay for the sake of a routine.
+        let is_left = |one: &Instance| {
+            let reads_others = one.in_place.iter().any(Option::is_some);
+            reads_others && one.in_place != instance.in_place && !one.is_held()
+        };
+        self.instances.retain(|one| !is_left(one));
         self.instances.push(instance);
         Ok(self.instances.len() - 1)
     }
 
-    fn link(&self, sizes: &Sizes) -> Result<Instance, RuntimeError> {
+    fn link(
+        &self,
+        sizes: &Sizes,
+        steady: &InPlace<Context>,
+        in_place: InPlace<Loc>,
+    ) -> Result<Instance, RuntimeError> {
         let Placed {
             mut context,
             missing,
@@ -167,6 +214,11 @@ impl<T: Tree> Version<T> {
                 .on(&self.session)
                 .expect("a variable was moved to the device");
             context = context.with_array(&lower::variable_name(at), &memory, VALUE)?;
+        }
+        for (at, found) in steady.iter().enumerate() {
+            if let Some(found) = found {
+                context = context.with_array(&lower::argument_name(at), found, VALUE)?;
+            }
         }
         let names: Vec<String> = (0..sizes.len()).map(lower::size_name).collect();
         let sized: Vec<(&str, i64)> = names
@@ -186,7 +238,8 @@ impl<T: Tree> Version<T> {
         for at in 0..self.family.count() {
             let name = lower::argument_name(at);
             // One that is not used is no part of the program.
-            let used = linked.node(&name).is_some();
+            let is_there = in_place.get(at).is_some_and(Option::is_some);
+            let used = !is_there && linked.node(&name).is_some();
             arguments.push(if used { Some(alone(&name)?) } else { None });
         }
         let (mut results, mut places, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
@@ -198,6 +251,7 @@ impl<T: Tree> Version<T> {
         }
         Ok(Instance {
             sizes: sizes.clone(),
+            in_place,
             arguments,
             variables: self.memory.iter().map(Buffer::remembered).collect(),
             results,
@@ -207,6 +261,15 @@ impl<T: Tree> Version<T> {
             routine,
         })
     }
+}
+
+/// Something for each argument that is read where it lies.
+type InPlace<T> = SmallVec<[Option<T>; 8]>;
+
+/// Where the value of a context lies.
+fn loc(context: &Context) -> Loc {
+    let loc = context.loc(VALUE);
+    loc.expect("the context was made with the value")
 }
 
 impl Instance {
@@ -264,7 +327,6 @@ mod tests {
     use super::*;
     use crate::jit::jit;
     use loopwright_interp as _;
-    use loopwright_runtime::Loc;
 
     /// Where a variable lies.
     fn place(variable: &Variable, session: &Session) -> Loc {
