@@ -67,7 +67,9 @@ pub use loss::{
     binary_cross_entropy, cosine_distance, cross_entropy, cross_entropy_smoothed, hinge, huber,
     kl_divergence, mean_absolute_error, mean_squared_error, nll,
 };
-pub use mode::{inference, is_training, mixed_precision, training};
+pub use mode::{
+    inference, is_training, mixed_precision, set_mixed_precision, set_training, training,
+};
 pub use module::{Collector, Entry, Module, Parameter, Part, State};
 pub use optimizer::{
     Accumulate, Adam, Average, Clip, Gradients, Lion, LossScale, Optimizer, Sgd, clip_by_norm,

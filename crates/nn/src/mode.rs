@@ -26,6 +26,20 @@ pub fn is_training() -> bool {
     TRAINING.get()
 }
 
+/// Lets layers behave as in training from now on, or as in use, on this thread; gives how they behaved before.
+///
+/// For callers that cannot run a function inside of [`training`], such as blocks of another language.
+pub fn set_training(training: bool) -> bool {
+    TRAINING.replace(training)
+}
+
+/// Lets layers multiply in a narrower float from now on, or as they are, on this thread; gives what was said before.
+///
+/// For callers that cannot run a function inside of [`mixed_precision`].
+pub fn set_mixed_precision(dtype: Option<DType>) -> Option<DType> {
+    MIXED.replace(dtype)
+}
+
 /// Runs a function in which layers multiply `f32` matrices in a narrower float: `bf16` or `f16`.
 ///
 /// Operands of matrix products and convolutions are rounded to it, and so are gradients on their way through them;
@@ -76,4 +90,20 @@ fn with<S: Copy, T>(setting: &'static LocalKey<Cell<S>>, value: S, run: impl FnO
     }
     let _restore = Restore(setting, setting.replace(value));
     run()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_that_are_set_give_what_was_before() {
+        assert!(!set_training(true));
+        assert!(is_training());
+        inference(|| assert!(!is_training()));
+        assert!(set_training(false));
+        assert!(!is_training());
+        assert_eq!(set_mixed_precision(Some(DType::BF16)), None);
+        assert_eq!(set_mixed_precision(None), Some(DType::BF16));
+    }
 }

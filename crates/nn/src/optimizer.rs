@@ -7,7 +7,7 @@ use crate::module::{Entry, Module, Parameter, Part, State};
 use crate::schedule::Schedule;
 use loopwright_tensor::{DType, Scalar, Tensor, TensorError, Variable, VariableId, assign, select};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What changes parameters by gradients.
 pub trait Optimizer {
@@ -34,6 +34,22 @@ pub trait Optimizer {
 
     /// The variables that it keeps itself for these parameters, by name; made now if there are none yet.
     fn variables(&self, parameters: &[(String, Parameter)]) -> Vec<(String, Variable)>;
+}
+
+impl<O: Optimizer + ?Sized> Optimizer for Arc<O> {
+    #[track_caller]
+    fn apply(&self, parameters: &[Parameter], gradients: &[Tensor]) -> Result<(), TensorError> {
+        (**self).apply(parameters, gradients)
+    }
+
+    #[track_caller]
+    fn scaled(&self, loss: &Tensor) -> Tensor {
+        (**self).scaled(loss)
+    }
+
+    fn variables(&self, parameters: &[(String, Parameter)]) -> Vec<(String, Variable)> {
+        (**self).variables(parameters)
+    }
 }
 
 /// The gradients of a loss with respect to parameters.

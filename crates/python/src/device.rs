@@ -1,7 +1,7 @@
 //! Devices: where arrays are computed.
 
 use crate::errors::OrRaise;
-use loopwright_runtime::{Runtime, RuntimeOptions};
+use loopwright_runtime::{Runtime, RuntimeOptions, Scheduler};
 use loopwright_tensor::Session;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -41,10 +41,21 @@ impl Hash for PyDevice {
     }
 }
 
+/// A runtime with the backends that there are now.
+///
+/// Work on the host's processor is done by the thread that asks for it: the interpreter's lock is free meanwhile, and to
+/// hand a small call to another thread takes longer than the call.
+fn new_runtime() -> Runtime {
+    Runtime::new(RuntimeOptions {
+        scheduler: Some(Scheduler::Sync),
+        ..RuntimeOptions::default()
+    })
+}
+
 /// The one runtime of this process.
 fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    RUNTIME.get_or_init(|| Runtime::new(RuntimeOptions::default()))
+    RUNTIME.get_or_init(new_runtime)
 }
 
 /// The session on the device of that name; every device has one.
@@ -57,9 +68,7 @@ pub(crate) fn session(name: &str) -> PyResult<Session> {
     // A backend may have been registered since the runtime was made: that one sees the backends of its own time.
     let device = match runtime().device(name) {
         Ok(device) => device,
-        Err(_) => Runtime::new(RuntimeOptions::default())
-            .device(name)
-            .or_raise()?,
+        Err(_) => new_runtime().device(name).or_raise()?,
     };
     let made = Session::on(&device).or_raise()?;
     let mut sessions = sessions();

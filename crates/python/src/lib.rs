@@ -3,13 +3,23 @@
 //! It has the class `Array` and the primitives; the package around it (`python/loopwright`) has the namespaces.
 
 mod array;
+mod chart;
+mod checkpoint;
+mod control;
+mod convolve;
+mod data;
 mod device;
 mod dtype;
 mod errors;
 mod function;
 mod loops;
+mod loops_of;
+mod nn;
 mod primitives;
 mod promote;
+mod random;
+mod train;
+mod variable;
 
 use pyo3::prelude::*;
 
@@ -46,6 +56,16 @@ mod _core {
         for (name, dtype) in super::dtype::ALL {
             module.add(name, dtype)?;
         }
+        super::variable::register(module)?;
+        super::random::register(module)?;
+        super::convolve::register(module)?;
+        super::nn::register(module)?;
+        super::data::register(module)?;
+        super::checkpoint::register(module)?;
+        super::train::register(module)?;
+        super::chart::register(module)?;
+        super::loops_of::register(module)?;
+        super::control::register(module)?;
         module.add("MAX_AXES", loopwright_tensor::MAX_AXES)?;
         module.add("MAX_MATRIX", loopwright_tensor::linalg::MAX_SIZE)?;
         module.add("MAX_JACOBI", loopwright_tensor::linalg::MAX_JACOBI)?;

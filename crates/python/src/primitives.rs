@@ -25,7 +25,7 @@ fn reduction_named(name: &str) -> PyResult<ReduceOp> {
 }
 
 /// The array of real elements, or why not.
-fn real_only(array: &Array, what: &str) -> PyResult<Value> {
+pub(crate) fn real_only(array: &Array, what: &str) -> PyResult<Value> {
     let value = array.value();
     match value.im {
         None => Ok(value),

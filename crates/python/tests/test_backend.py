@@ -35,10 +35,10 @@ def test_what_a_backend_raises_comes_back():
 
     @loops.register_backend
     class Refusing:
-        name = "refusing"
+        name = "refusing_today"
 
         def run(self, program, memory):
             raise Mine("not today")
 
     with pytest.raises(Mine, match="not today"):
-        (lw.ones(3, device="refusing") + 1.0).tolist()
+        (lw.ones(3, device="refusing_today") + 1.0).tolist()

@@ -80,6 +80,13 @@ impl Key {
         std::array::from_fn(|at| self.derived(&word(SPLIT | at as u64)))
     }
 
+    /// As [`split`](Key::split) for a number of keys that is not known when the program is written.
+    #[track_caller]
+    pub fn split_into(&self, count: usize) -> Vec<Key> {
+        let keys = (0..count as u64).map(|at| self.derived(&word(SPLIT | at)));
+        keys.collect()
+    }
+
     /// The key for a number: of a step, a layer, a device.
     #[track_caller]
     pub fn fold_in(&self, number: u64) -> Key {

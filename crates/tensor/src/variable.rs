@@ -18,6 +18,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct VariableId(u64);
 
+impl VariableId {
+    /// A number that no other variable of this process has.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// A tensor with a value that can be set: a parameter, a moment of an optimiser, a counter.
 ///
 /// In a function made by [`jit`](crate::jit()) a variable is updated in place, in the same memory in every

@@ -80,6 +80,10 @@ fn distributions_have_their_moments() {
             Ok(())
         };
         let [a, b, c, d, e, f] = key.split();
+        let again = key.split_into(6);
+        let numbers = |key: &Key| random::bits(key, [2]).to_vec::<u64>();
+        assert_eq!(again.len(), 6);
+        assert_eq!(numbers(&again[5])?, numbers(&f)?);
         near(
             random::uniform(&a, shape, DType::F32),
             0.5,

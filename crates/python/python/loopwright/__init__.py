@@ -12,7 +12,10 @@ needs becomes one program.
 
 from __future__ import annotations
 
+import importlib as _importlib
 import math as _math
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from . import _core, _einops, fft, linalg
 from ._core import Array, Error, GradientError, ScheduleError, TracedError, __version__
@@ -162,6 +165,7 @@ from ._manipulation import (
     tile,
     unstack,
 )
+from ._plot import Chart, plot, sparkline
 from ._searching import argmax, argmin, count_nonzero, nonzero, searchsorted, where
 from ._sets import isin, unique_all, unique_counts, unique_inverse, unique_values
 from ._sorting import argsort, sort
@@ -176,10 +180,50 @@ from ._statistics import (
     sum,
     var,
 )
+from ._tensors import (
+    Loops,
+    Variable,
+    WhileLoop,
+    adaptive_avg_pool,
+    adaptive_max_pool,
+    assign,
+    avg_pool,
+    choose,
+    conv,
+    conv_transpose,
+    cumulative_max,
+    einsum,
+    elu,
+    erf,
+    gelu,
+    gelu_tanh,
+    global_avg_pool,
+    global_max_pool,
+    leaky_relu,
+    log_softmax,
+    logsumexp,
+    loops_of,
+    max_pool,
+    one_hot,
+    pad,
+    relu,
+    repeat_at_most,
+    repeat_while,
+    rsqrt,
+    scan,
+    scan_values,
+    scatter,
+    sigmoid,
+    silu,
+    softmax,
+    softplus,
+    topk,
+    while_loop,
+    window,
+)
 from ._utility import all, any, diff
 
 realize = _core.realize
-einsum = _core.einsum
 
 __array_api_version__ = "2024.12"
 
@@ -191,12 +235,31 @@ nan = _math.nan
 newaxis = None
 pi = _math.pi
 
+if _TYPE_CHECKING:
+    from . import checkpoints, data, nn, optim, random, train
+
+# What programs that only compute need not wait for.
+_LATER = ("checkpoints", "data", "nn", "optim", "random", "train")
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LATER:
+        return _importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
+
 __all__ = [
     "__array_api_version__",
     "__array_namespace_info__",
     "abs",
     "acos",
     "acosh",
+    "adaptive_avg_pool",
+    "adaptive_max_pool",
     "add",
     "all",
     "any",
@@ -208,10 +271,12 @@ __all__ = [
     "asarray",
     "asin",
     "asinh",
+    "assign",
     "astype",
     "atan",
     "atan2",
     "atanh",
+    "avg_pool",
     "bfloat16",
     "bitwise_and",
     "bitwise_invert",
@@ -225,29 +290,38 @@ __all__ = [
     "broadcast_to",
     "can_cast",
     "ceil",
+    "Chart",
     "checkpoint",
+    "checkpoints",
+    "choose",
     "clip",
     "complex128",
     "complex64",
     "concat",
     "conj",
+    "conv",
+    "conv_transpose",
     "copysign",
     "cos",
     "cosh",
     "count_nonzero",
+    "cumulative_max",
     "cumulative_prod",
     "cumulative_sum",
     "current_device",
     "custom_gradient",
+    "data",
     "Device",
     "devices",
     "diff",
     "divide",
     "e",
     "einsum",
+    "elu",
     "empty",
     "empty_like",
     "equal",
+    "erf",
     "Error",
     "exp",
     "expand_dims",
@@ -266,6 +340,10 @@ __all__ = [
     "from_dlpack",
     "full",
     "full_like",
+    "gelu",
+    "gelu_tanh",
+    "global_avg_pool",
+    "global_max_pool",
     "grad",
     "GradientError",
     "greater",
@@ -287,6 +365,7 @@ __all__ = [
     "jacobian",
     "jit",
     "jvp",
+    "leaky_relu",
     "less",
     "less_equal",
     "linalg",
@@ -295,14 +374,19 @@ __all__ = [
     "log10",
     "log1p",
     "log2",
+    "log_softmax",
     "logaddexp",
     "logical_and",
     "logical_not",
     "logical_or",
     "logical_xor",
+    "logsumexp",
+    "Loops",
+    "loops_of",
     "matmul",
     "matrix_transpose",
     "max",
+    "max_pool",
     "maximum",
     "mean",
     "meshgrid",
@@ -314,32 +398,50 @@ __all__ = [
     "negative",
     "newaxis",
     "nextafter",
+    "nn",
     "nonzero",
     "not_equal",
+    "one_hot",
     "ones",
     "ones_like",
+    "optim",
+    "pad",
     "permute_dims",
     "pi",
+    "plot",
     "positive",
     "pow",
     "prod",
+    "random",
     "real",
     "realize",
     "reciprocal",
+    "relu",
     "remainder",
     "repeat",
+    "repeat_at_most",
+    "repeat_while",
     "reshape",
     "result_type",
     "roll",
     "round",
+    "rsqrt",
+    "scan",
+    "scan_values",
+    "scatter",
     "ScheduleError",
     "searchsorted",
     "set_default_device",
+    "sigmoid",
     "sign",
     "signbit",
+    "silu",
     "sin",
     "sinh",
+    "softmax",
+    "softplus",
     "sort",
+    "sparkline",
     "sqrt",
     "square",
     "squeeze",
@@ -354,7 +456,9 @@ __all__ = [
     "tanh",
     "tensordot",
     "tile",
+    "topk",
     "TracedError",
+    "train",
     "tril",
     "triu",
     "trunc",
@@ -370,10 +474,14 @@ __all__ = [
     "use_device",
     "value_and_grad",
     "var",
+    "Variable",
     "vecdot",
     "vjp",
     "vmap",
     "where",
+    "while_loop",
+    "WhileLoop",
+    "window",
     "zeros",
     "zeros_like",
 ]

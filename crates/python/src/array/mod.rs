@@ -199,9 +199,33 @@ pub(crate) fn realize(py: Python<'_>, values: &[Value]) -> PyResult<()> {
 ///
 /// It is a formula until its value is asked for: then everything that is needed for it becomes one program for its
 /// device. `x[...] = v` and `x += v` change the array, and no other one.
-#[pyclass(name = "Array", module = "loopwright", frozen, weakref)]
+#[pyclass(name = "Array", module = "loopwright", frozen, weakref, subclass)]
 pub(crate) struct Array {
-    value: Mutex<Value>,
+    value: Kept,
+}
+
+/// Where the value of an array is.
+enum Kept {
+    Own(Mutex<Value>),
+    /// In a variable, which jitted functions update in place.
+    Variable(Box<crate::variable::Place>),
+}
+
+/// A value that is looked at.
+enum Seen<'a> {
+    Own(MutexGuard<'a, Value>),
+    Variable(Value),
+}
+
+impl std::ops::Deref for Seen<'_> {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        match self {
+            Seen::Own(value) => value,
+            Seen::Variable(value) => value,
+        }
+    }
 }
 
 impl Array {
@@ -215,28 +239,58 @@ impl Array {
             value.realize(py)?;
         }
         Ok(Array {
-            value: Mutex::new(value),
+            value: Kept::Own(Mutex::new(value)),
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Value> {
-        self.value.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The array that stands for a variable.
+    pub(crate) fn of_variable(place: crate::variable::Place) -> Array {
+        Array {
+            value: Kept::Variable(Box::new(place)),
+        }
+    }
+
+    /// The variable that it stands for.
+    pub(crate) fn variable(&self) -> Option<&crate::variable::Place> {
+        match &self.value {
+            Kept::Own(_) => None,
+            Kept::Variable(place) => Some(place),
+        }
+    }
+
+    fn lock(&self) -> Seen<'_> {
+        match &self.value {
+            Kept::Own(value) => Seen::Own(value.lock().unwrap_or_else(PoisonError::into_inner)),
+            Kept::Variable(place) => Seen::Variable(place.value()),
+        }
     }
 
     /// What it stands for now.
     pub(crate) fn value(&self) -> Value {
-        let mut value = self.lock();
-        if !is_recording() {
-            value.settle();
+        match self.lock() {
+            Seen::Own(mut value) => {
+                if !is_recording() {
+                    value.settle();
+                }
+                value.clone()
+            }
+            Seen::Variable(value) => value,
         }
-        value.clone()
     }
 
     /// Lets it stand for something else.
-    pub(crate) fn set(&self, value: Value) {
-        // The old value goes when the lock is free again: that may take a while.
-        let old = std::mem::replace(&mut *self.lock(), value);
-        drop(old);
+    pub(crate) fn set(&self, py: Python<'_>, value: Value) -> PyResult<()> {
+        match &self.value {
+            Kept::Own(own) => {
+                // The old value goes when the lock is free again: that may take a while.
+                let mut own = own.lock().unwrap_or_else(PoisonError::into_inner);
+                let old = std::mem::replace(&mut *own, value);
+                drop(own);
+                drop(old);
+                Ok(())
+            }
+            Kept::Variable(place) => place.set(py, &value),
+        }
     }
 
     /// The same function of both parts.
@@ -539,8 +593,7 @@ impl Array {
         value: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let changed = index::set(py, &self.value(), key, value)?;
-        self.set(changed);
-        Ok(())
+        self.set(py, changed)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -351,8 +351,7 @@ impl Array {
             )));
         }
         let made = Array::of(py, made)?;
-        self.set(made.value());
-        Ok(())
+        self.set(py, made.value())
     }
 }
 

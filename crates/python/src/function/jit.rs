@@ -4,7 +4,7 @@ use super::tree::{Form, Given, given_by, tensors};
 use crate::array::{Array, Value, common_session, is_recording, realize, recorded};
 use crate::device;
 use crate::errors::{OrRaise, carried};
-use loopwright_tensor::{Jit, Session, Tensor, TensorError};
+use loopwright_tensor::{Jit, Loops, Session, Tensor, TensorError};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -93,6 +93,25 @@ impl Function {
         given.or_raise()?.object(py, &session)
     }
 
+    /// The loops of its program for arguments, which is compiled and not run, and their device.
+    pub(crate) fn loops_for(
+        &self,
+        py: Python<'_>,
+        arguments: &Bound<'_, PyTuple>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<(Loops, Session)> {
+        let (form, values) = self.apart(py, arguments, named)?;
+        let entry = self.entry(py, form)?;
+        let session = match values.is_empty() {
+            true => device::current(py)?,
+            false => common_session(&values.iter().collect::<SmallVec<[&Value; 8]>>())?,
+        };
+        realize(py, &values)?;
+        let leaves = tensors(&values);
+        let loops = py.detach(|| session.scope(|| entry.jit.loops(&leaves)));
+        Ok((loops.or_raise()?, session))
+    }
+
     /// The arguments as a form of a tuple and a dict, and their values.
     fn apart(
         &self,
@@ -104,7 +123,7 @@ impl Function {
         let mut values = Vec::new();
         let mut take = |object: &Bound<'_, PyAny>, fixed: bool| match fixed {
             true => Ok(Form::Other(object.clone().unbind())),
-            false => Form::of(py, object, &session, true, &mut values),
+            false => Form::taken(py, object, &session, (true, false), &mut values),
         };
         let mut positional = Vec::with_capacity(arguments.len());
         for (at, argument) in arguments.iter().enumerate() {
@@ -177,7 +196,7 @@ impl Function {
                 match argument.cast::<Array>() {
                     Ok(array) => {
                         let value = array.get().value();
-                        if value.im.is_some() {
+                        if value.im.is_some() || array.get().variable().is_some() {
                             break;
                         }
                         values.push(value);

@@ -3,7 +3,7 @@
 mod derivative;
 mod jit;
 mod mapped;
-mod tree;
+pub(crate) mod tree;
 
 pub(crate) use derivative::{
     Gradient, checkpoint, custom_gradient, hessian, jacobian, jvp, stop_gradient, vjp,

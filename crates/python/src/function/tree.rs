@@ -41,7 +41,7 @@ pub(crate) enum Kind {
 }
 
 impl Form {
-    /// Takes a value apart. Numbers become arrays if `numbers` is true.
+    /// Takes a value apart. Numbers become arrays if `numbers` is true. Variables stand for their values.
     pub(crate) fn of(
         py: Python<'_>,
         object: &Bound<'_, PyAny>,
@@ -49,13 +49,29 @@ impl Form {
         numbers: bool,
         into: &mut Vec<Value>,
     ) -> PyResult<Form> {
+        Form::taken(py, object, session, (numbers, true), into)
+    }
+
+    /// Takes a value apart. Numbers become arrays if the first of `which` is true, and variables if the second is: others
+    /// stay what they are, so that a function can set them.
+    pub(crate) fn taken(
+        py: Python<'_>,
+        object: &Bound<'_, PyAny>,
+        session: &Session,
+        which: (bool, bool),
+        into: &mut Vec<Value>,
+    ) -> PyResult<Form> {
+        let (numbers, variables) = which;
         let leaf = |value: Value, into: &mut Vec<Value>| {
             let complex = value.im.is_some();
             into.push(value);
             Ok(Form::Leaf { complex })
         };
         if let Ok(array) = object.cast::<Array>() {
-            return leaf(array.get().value(), into);
+            return match array.get().variable() {
+                Some(_) if !variables => Ok(Form::Other(object.clone().unbind())),
+                _ => leaf(array.get().value(), into),
+            };
         }
         if object.is_none() {
             return Ok(Form::Other(object.clone().unbind()));
@@ -65,7 +81,7 @@ impl Form {
         }
         let all = |rows: Vec<Bound<'_, PyAny>>, into: &mut Vec<Value>| {
             let forms = rows.iter();
-            let forms = forms.map(|row| Form::of(py, row, session, numbers, into));
+            let forms = forms.map(|row| Form::taken(py, row, session, which, into));
             forms.collect::<PyResult<Vec<Form>>>()
         };
         if let Ok(tuple) = object.cast::<PyTuple>() {
@@ -86,7 +102,7 @@ impl Form {
         if let Ok(dict) = object.cast::<PyDict>() {
             let mut entries = Vec::with_capacity(dict.len());
             for (key, part) in dict.iter() {
-                let form = Form::of(py, &part, session, numbers, into)?;
+                let form = Form::taken(py, &part, session, which, into)?;
                 entries.push((key.unbind(), form));
             }
             return Ok(Form::Dict(entries));
@@ -248,6 +264,10 @@ fn equal(py: Python<'_>, a: Option<&Py<PyAny>>, b: Option<&Py<PyAny>>) -> PyResu
         return Ok(a.is_none() == b.is_none());
     };
     let (a, b) = (a.bind(py), b.bind(py));
+    // Variables are compared element by element, which is not meant here.
+    if a.is_instance_of::<Array>() {
+        return Ok(a.is(b));
+    }
     Ok(a.is(b) || (a.get_type().is(b.get_type()) && a.eq(b)?))
 }
 

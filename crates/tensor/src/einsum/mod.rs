@@ -100,6 +100,7 @@ pub fn einsum_with(reduce: ReduceOp, combine: Op, formula: &str, operands: &[&Te
 ///     .capture(&[&queries, &keys]);
 /// assert_eq!(scores.sizes()?, [2, 5, 7]);
 /// assert_eq!(sizes.known("d"), Some(4));
+/// assert_eq!(sizes.names().collect::<Vec<_>>(), ["d", "h", "s", "t"]);
 ///
 /// // A convolution with stride 2.
 /// let moved = Einsum::new("2*i+k, k -> i").of(&[&Tensor::from([1.0f32, 2.0, 3.0, 4.0, 5.0]), &Tensor::from([1.0f32, 0.0, -1.0])]);
@@ -189,6 +190,11 @@ impl Sizes {
     /// The size of a name, which may still be unknown; `None` if the formula has no such name.
     pub fn get(&self, name: &str) -> Option<Size> {
         Some(Size(size::resolve(self.sizes.get(name)?)))
+    }
+
+    /// All names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.sizes.keys().map(String::as_str)
     }
 
     /// The size of a name, if it is known by now.
