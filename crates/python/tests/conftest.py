@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 DEVICES = ("x86", "cc", "interp")
 
 #: One of how many conformance tests is run where nothing is said. A new program is a run of the C
-#: compiler on `cc` (about 80 ms, and the suite has some 7000); all of them take ten minutes there.
+#: compiler on `cc` (about 80 ms and more, and the suite has some 7000): all of them take ten minutes there.
 SAMPLE = {"x86": 1, "interp": 1}
 
 
@@ -31,14 +31,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--sample",
         type=int,
-        help="run one of so many conformance tests; 1 are all (x86, interp: 1, else 8)",
+        help="run one of so many conformance tests; 1 are all (x86, interp: 1, else 12)",
     )
 
 
 def sample(config: pytest.Config) -> int:
     """One of how many conformance tests is run."""
     asked = config.getoption("--sample")
-    return asked or SAMPLE.get(config.getoption("--device"), 8)
+    return asked or SAMPLE.get(config.getoption("--device"), 12)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
