@@ -129,9 +129,7 @@ pub(crate) fn is_closing_line(line: &str) -> bool {
             && counts.contains(" in ")
             && outcome.iter().any(|word| counts.contains(word))
     };
-    line.trim_start().starts_with("Summary [")
-        || line.starts_with("test result: ")
-        || is_pytest()
+    line.trim_start().starts_with("Summary [") || line.starts_with("test result: ") || is_pytest()
 }
 
 /// The closing lines for the report: nextest has one for all; those of cargo test, one per binary, are added up.
