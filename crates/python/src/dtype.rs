@@ -99,7 +99,10 @@ impl PyDType {
             "bool_" => "bool",
             other => other,
         };
-        PyDType::from_name(name).ok_or_else(|| {
+        let known = PyDType::from_name(name);
+        // The names in programs and schedules: `f32`.
+        let known = known.or_else(|| name.parse().ok().map(PyDType::real));
+        known.ok_or_else(|| {
             let names: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
             let names = names.join(", ");
             PyTypeError::new_err(format!("there is no dtype {name}; there are {names}"))

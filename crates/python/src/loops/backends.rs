@@ -5,10 +5,11 @@
 
 use super::errors::{self, DeviceError};
 use super::graph::PyGraph;
-use super::memory::{Buffer, number, scalar_of};
+use super::memory::{Buffer, scalar_of};
 use super::node::node_named;
 use super::plan::{PyPlan, Target};
 use super::tree::{Parts, PyTree};
+use crate::array::scalar_object;
 use loopwright_backend::{
     Backend, BackendError, Capabilities, CompileOptions, Describe, Hardware, LoopBackend, LoopCode,
     LoopMemory, LoopProgram, LoopResult, Unavailable, backends, register as register_with,
@@ -247,7 +248,7 @@ impl Function<'_> {
         let call = || -> PyResult<Scalar> {
             let operands: Vec<Bound<'_, PyAny>> = operands
                 .iter()
-                .map(|value| number(*value, self.py))
+                .map(|value| scalar_object(self.py, *value))
                 .collect::<PyResult<_>>()?;
             let operands = PyTuple::new(self.py, operands)?;
             let value = self

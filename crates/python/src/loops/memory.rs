@@ -1,6 +1,8 @@
 //! Memory from Python and memory for Python: the one place where arrays cross the border.
 
 use super::errors;
+use crate::array::scalar_object;
+use crate::dtype::PyDType;
 use loopwright_graph::Array;
 use loopwright_ops::{DType, Kind, Scalar, parse_scalar};
 use pyo3::buffer::ElementType;
@@ -12,33 +14,14 @@ use std::ffi::{CStr, c_char, c_int};
 
 /// A dtype by its name here (`f32`) or in other array libraries (`float32`); of other objects, their `name` or text counts.
 pub(super) fn dtype_of(given: &Bound<'_, PyAny>) -> PyResult<DType> {
-    let text = match given.cast::<PyString>() {
-        Ok(text) => text.to_string_lossy().into_owned(),
-        Err(_) => match given.getattr("name") {
-            Ok(name) => name.str()?.to_string(),
-            Err(_) => given.str()?.to_string(),
-        },
-    };
-    let short = match text.as_str() {
-        "int8" => "i8",
-        "int16" => "i16",
-        "int32" => "i32",
-        "int64" | "int" => "i64",
-        "uint8" => "u8",
-        "uint16" => "u16",
-        "uint32" => "u32",
-        "uint64" => "u64",
-        "float16" => "f16",
-        "bfloat16" => "bf16",
-        "float32" => "f32",
-        "float64" | "float" => "f64",
-        "float8_e4m3fn" => "f8e4m3",
-        "float8_e5m2" => "f8e5m2",
-        other => other,
-    };
-    short
-        .parse::<DType>()
-        .map_err(|error| PyTypeError::new_err(error.to_string()))
+    let dtype = PyDType::of_any(given)?;
+    match dtype.complex {
+        false => Ok(dtype.part),
+        true => Err(PyTypeError::new_err(format!(
+            "programs have no dtype {}",
+            dtype.name()
+        ))),
+    }
 }
 
 /// A Python number as a value of a dtype, which it must fit.
@@ -72,20 +55,6 @@ pub(super) fn scalar_of(given: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scal
         Ok(value) if dtype.is_float() => Ok(Scalar::from_f64(dtype, value)),
         _ => Err(wrong()),
     }
-}
-
-/// A value as a Python number.
-pub(super) fn number<'py>(value: Scalar, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match value.dtype().kind() {
-        Kind::Bool => PyBool::new(py, value.is_true()).to_owned().into_any(),
-        _ if value.dtype().is_float() => PyFloat::new(py, value.to_f64()).into_any(),
-        _ if value.dtype() == DType::U64 => value.bits().into_pyobject(py)?.into_any(),
-        _ => value
-            .as_i64()
-            .unwrap_or_default()
-            .into_pyobject(py)?
-            .into_any(),
-    })
 }
 
 /// The letter of a dtype in the buffer protocol; floats that it does not know are shown as their bits.
@@ -477,7 +446,7 @@ impl Buffer {
             let width = self.dtype.bytes();
             let value = Scalar::read(self.dtype, &self.contents()[*at * width..]);
             *at += 1;
-            return number(value, py);
+            return scalar_object(py, value);
         }
         let items = PyList::empty(py);
         for _ in 0..self.shape[dim] {
@@ -514,7 +483,7 @@ impl Buffer {
                 self.shape
             )));
         }
-        number(Scalar::read(self.dtype, self.contents()), py)
+        scalar_object(py, Scalar::read(self.dtype, self.contents()))
     }
 
     fn __len__(&self) -> PyResult<usize> {

@@ -1,8 +1,8 @@
 //! The nodes of a finished graph.
 
 use super::errors;
-use super::memory::number;
 use super::symbols::{self, PyExpr};
+use crate::array::scalar_object;
 use loopwright_graph::{DimId, Graph, NodeId, NodeOp};
 use loopwright_symbolic::Expr;
 use pyo3::prelude::*;
@@ -151,7 +151,7 @@ impl PyNode {
             NodeOp::Gather { outside, .. } => Some(*outside),
             _ => None,
         };
-        outside.map(|value| number(value, py)).transpose()
+        outside.map(|value| scalar_object(py, value)).transpose()
     }
 
     /// Of a constant: its values, in row-major order.
@@ -160,7 +160,7 @@ impl PyNode {
         let NodeOp::Constant(values) = &self.graph.node(self.node).op else {
             return Ok(None);
         };
-        let values = values.iter().map(|value| number(*value, py));
+        let values = values.iter().map(|value| scalar_object(py, *value));
         values.collect::<PyResult<_>>().map(Some)
     }
 

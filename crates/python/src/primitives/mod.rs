@@ -1,0 +1,82 @@
+//! What the namespaces in Python are made of: ops on whole arrays, by position.
+
+mod create;
+mod elementwise;
+mod fold;
+mod linear;
+mod lookup;
+mod movement;
+
+use crate::array::{Array, Value};
+use loopwright_ops::{Op, ReduceOp};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+pub(crate) use create::{arange, constant, full};
+pub(crate) use elementwise::{
+    binary, bitcast, cast, complex, imag, map, ops, real, result_type, where_,
+};
+pub(crate) use fold::{arg_reduce, argsort, count, reduce, scan, sort};
+pub(crate) use linear::{
+    einsum, fourier, irfft, linalg_cholesky, linalg_det, linalg_eigh, linalg_inv, linalg_qr,
+    linalg_slogdet, linalg_solve, linalg_solve_triangular, linalg_svd, rfft,
+};
+pub(crate) use lookup::{nonzero, scatter, take, take_along};
+pub(crate) use movement::{
+    broadcast_to, concat, diagonal, flip, pad, permute, repeat, reshape, roll, squeeze, stack,
+    tile, tril, triu, unsqueeze,
+};
+
+type Any<'a, 'py> = &'a Bound<'py, PyAny>;
+
+fn op_named(name: &str) -> PyResult<Op> {
+    Op::from_name(name).ok_or_else(|| PyValueError::new_err(format!("there is no op `{name}`")))
+}
+
+fn reduction_named(name: &str) -> PyResult<ReduceOp> {
+    ReduceOp::from_name(name)
+        .ok_or_else(|| PyValueError::new_err(format!("there is no reduction `{name}`")))
+}
+
+/// The array of real elements, or why not.
+pub(crate) fn real_only(array: &Array, what: &str) -> PyResult<Value> {
+    let value = array.value();
+    match value.im {
+        None => Ok(value),
+        Some(_) => Err(PyTypeError::new_err(format!(
+            "`{what}` is not for complex numbers"
+        ))),
+    }
+}
+
+/// The axes as numbers from the front, each once; all of them for `None`.
+fn axes_of(value: &Value, axes: Option<Vec<i64>>) -> PyResult<Vec<i64>> {
+    let rank = value.rank() as i64;
+    let Some(axes) = axes else {
+        return Ok((0..rank).collect());
+    };
+    let mut found = Vec::with_capacity(axes.len());
+    for axis in axes {
+        if !(-rank..rank).contains(&axis) {
+            return Err(PyValueError::new_err(format!(
+                "there is no axis {axis} of an array with {rank} axes"
+            )));
+        }
+        let place = axis.rem_euclid(rank.max(1));
+        if found.contains(&place) {
+            return Err(PyValueError::new_err(format!("axis {axis} is named twice")));
+        }
+        found.push(place);
+    }
+    Ok(found)
+}
+
+fn values(arrays: &[Bound<'_, Array>]) -> Vec<Value> {
+    arrays.iter().map(|array| array.get().value()).collect()
+}
+
+/// Computes arrays, those of a device in one program.
+#[pyfunction]
+pub(crate) fn realize(py: Python<'_>, arrays: Vec<Bound<'_, Array>>) -> PyResult<()> {
+    crate::array::realize(py, &values(&arrays))
+}
