@@ -54,7 +54,9 @@ pub(crate) fn of_tensor(error: &TensorError) -> PyErr {
     let text = error.kind().to_string();
     match error.kind() {
         ErrorKind::DType { .. } | ErrorKind::Expected { .. } => PyTypeError::new_err(text),
-        ErrorKind::Traced { .. } => TracedError::new_err(text),
+        ErrorKind::Traced { function } => TracedError::new_err(format!(
+            "the value of an array was asked for while `{function}` was traced, where it is not known yet; use `where`, `scan` or `while_loop` for what depends on values"
+        )),
         ErrorKind::Gradient { .. } => GradientError::new_err(text),
         ErrorKind::Schedule { .. } => ScheduleError::new_err(text),
         ErrorKind::Runtime(error) => of_runtime(error),
