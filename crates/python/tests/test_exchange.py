@@ -186,3 +186,14 @@ def test_devices():
         assert lw.ones(2).device == x.device
     with pytest.raises(lw.Error, match="abacus"):
         lw.ones(2, device="abacus")
+
+
+def test_variables_that_are_lent_move_on():
+    variable = lw.nn.Parameter(lw.ones((128, 64)))
+    double = lw.jit(lambda: variable.set(variable.get() * 2.0))
+    lent = []
+    for _ in range(6):
+        double()
+        lent.append(np.asarray(variable))
+    assert [float(view[5, 5]) for view in lent] == [2.0, 4.0, 8.0, 16.0, 32.0, 64.0]
+    assert all((view == view[0, 0]).all() for view in lent)
