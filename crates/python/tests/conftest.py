@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--examples",
         type=int,
-        default=int(os.environ.get("LOOPWRIGHT_EXAMPLES", "10")),
+        default=10,
         help="how many random examples a property is tried with",
     )
 
