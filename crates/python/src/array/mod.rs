@@ -13,6 +13,7 @@ mod select;
 use crate::device::PyDevice;
 use crate::dtype::PyDType;
 use crate::errors::OrRaise;
+use loopwright_ops::{DType, Op};
 use loopwright_tensor::{Session, Tensor, realize_with_held};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -162,10 +163,10 @@ impl Value {
 }
 
 /// Numbers become truth values by being not zero.
-fn cast_part(part: &Tensor, dtype: loopwright_ops::DType) -> Tensor {
+fn cast_part(part: &Tensor, dtype: DType) -> Tensor {
     match dtype {
         _ if part.dtype() == dtype => part.clone(),
-        loopwright_ops::DType::Bool => part.ne(&part.zeros_like()),
+        DType::Bool => part.ne(&part.zeros_like()),
         _ => part.cast(dtype),
     }
 }
@@ -577,7 +578,7 @@ impl Array {
         let Some(operand) = Operand::of(py, item)? else {
             return Ok(false);
         };
-        let equal = binary(py, operators::Binary::Eq, &self.value(), &operand)?;
+        let equal = binary(Op::Eq, &self.value(), &operand)?;
         let any = equal.re.any(..);
         Array::of(py, Value::real(any, equal.session))?.__bool__(py)
     }

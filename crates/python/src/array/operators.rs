@@ -15,101 +15,9 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyNotImplemented;
 
-/// An operator of two operands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Binary {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    FloorDiv,
-    Mod,
-    Pow,
-    And,
-    Or,
-    Xor,
-    Shl,
-    Shr,
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    Min,
-    Max,
-    Atan2,
-    Hypot,
-    CopySign,
-}
-
-impl Binary {
-    const ALL: [Binary; 23] = [
-        Binary::Add,
-        Binary::Sub,
-        Binary::Mul,
-        Binary::Div,
-        Binary::FloorDiv,
-        Binary::Mod,
-        Binary::Pow,
-        Binary::And,
-        Binary::Or,
-        Binary::Xor,
-        Binary::Shl,
-        Binary::Shr,
-        Binary::Eq,
-        Binary::Ne,
-        Binary::Lt,
-        Binary::Le,
-        Binary::Gt,
-        Binary::Ge,
-        Binary::Min,
-        Binary::Max,
-        Binary::Atan2,
-        Binary::Hypot,
-        Binary::CopySign,
-    ];
-
-    /// The scalar op that it is.
-    fn op(self) -> Op {
-        match self {
-            Binary::Add => Op::Add,
-            Binary::Sub => Op::Sub,
-            Binary::Mul => Op::Mul,
-            Binary::Div => Op::Div,
-            Binary::FloorDiv => Op::FloorDiv,
-            Binary::Mod => Op::Mod,
-            Binary::Pow => Op::Pow,
-            Binary::And => Op::And,
-            Binary::Or => Op::Or,
-            Binary::Xor => Op::Xor,
-            Binary::Shl => Op::Shl,
-            Binary::Shr => Op::Shr,
-            Binary::Eq => Op::Eq,
-            Binary::Ne => Op::Ne,
-            Binary::Lt => Op::Lt,
-            Binary::Le => Op::Le,
-            Binary::Gt => Op::Gt,
-            Binary::Ge => Op::Ge,
-            Binary::Min => Op::Min,
-            Binary::Max => Op::Max,
-            Binary::Atan2 => Op::Atan2,
-            Binary::Hypot => Op::Hypot,
-            Binary::CopySign => Op::CopySign,
-        }
-    }
-
-    fn from_op(op: Op) -> Option<Binary> {
-        Binary::ALL.into_iter().find(|binary| binary.op() == op)
-    }
-
-    /// Whether whole numbers become floats before it.
-    fn is_of_floats(self) -> bool {
-        matches!(
-            self,
-            Binary::Div | Binary::Atan2 | Binary::Hypot | Binary::CopySign
-        )
-    }
+/// Whether whole numbers become floats before an op of two operands.
+fn is_of_floats(op: Op) -> bool {
+    matches!(op, Op::Div | Op::Atan2 | Op::Hypot | Op::CopySign)
 }
 
 /// What stands beside an array.
@@ -151,58 +59,53 @@ impl Operand {
 }
 
 /// An op of two operands, of which the first is an array.
-pub(crate) fn binary(
-    _py: Python<'_>,
-    op: Binary,
-    left: &Value,
-    right: &Operand,
-) -> PyResult<Value> {
+pub(crate) fn binary(op: Op, left: &Value, right: &Operand) -> PyResult<Value> {
     let dtype = operand_dtype(op, left, right)?;
     let right = right.value(dtype, left)?;
     combined(op, &left.cast(dtype), &right)
 }
 
 /// The same with the operands the other way around.
-fn binary_swapped(op: Binary, left: &Value, right: &Operand) -> PyResult<Value> {
+fn binary_swapped(op: Op, left: &Value, right: &Operand) -> PyResult<Value> {
     let dtype = operand_dtype(op, left, right)?;
     let right = right.value(dtype, left)?;
     combined(op, &right, &left.cast(dtype))
 }
 
-fn operand_dtype(op: Binary, left: &Value, right: &Operand) -> PyResult<PyDType> {
+fn operand_dtype(op: Op, left: &Value, right: &Operand) -> PyResult<PyDType> {
     let dtype = right.dtype(left.dtype())?;
-    Ok(match op.is_of_floats() && !dtype.part.is_float() {
+    Ok(match is_of_floats(op) && !dtype.part.is_float() {
         true => PyDType::real(FLOAT),
         false => dtype,
     })
 }
 
 /// An op on operands of one dtype.
-fn combined(op: Binary, left: &Value, right: &Value) -> PyResult<Value> {
+fn combined(op: Op, left: &Value, right: &Value) -> PyResult<Value> {
     let values = [left, right];
     let (Some(left_im), Some(right_im)) = (&left.im, &right.im) else {
         let (a, b) = (&left.re, &right.re);
         // Arithmetic of truth values is that of numbers.
         let made = match op {
-            Binary::FloorDiv if a.dtype().is_float() => floor_divided(a, b),
-            _ => Tensor::map(op.op(), &[a, b]),
+            Op::FloorDiv if a.dtype().is_float() => floor_divided(a, b),
+            _ => Tensor::map(op, &[a, b]),
         };
         return made_of(&values, made, None);
     };
     let a = Pair(left.re.clone(), left_im.clone());
     let b = Pair(right.re.clone(), right_im.clone());
     let made = match op {
-        Binary::Add => a.add(&b),
-        Binary::Sub => a.sub(&b),
-        Binary::Mul => a.mul(&b),
-        Binary::Div => a.div(&b),
-        Binary::Pow => a.pow(&b),
-        Binary::Eq => return made_of(&values, a.equals(&b), None),
-        Binary::Ne => return made_of(&values, !a.equals(&b), None),
+        Op::Add => a.add(&b),
+        Op::Sub => a.sub(&b),
+        Op::Mul => a.mul(&b),
+        Op::Div => a.div(&b),
+        Op::Pow => a.pow(&b),
+        Op::Eq => return made_of(&values, a.equals(&b), None),
+        Op::Ne => return made_of(&values, !a.equals(&b), None),
         _ => {
             return Err(PyTypeError::new_err(format!(
                 "`{}` is not for complex numbers",
-                op.op().name()
+                op.name()
             )));
         }
     };
@@ -227,17 +130,17 @@ pub(crate) fn map_promoted(
     left: &Bound<'_, PyAny>,
     right: &Bound<'_, PyAny>,
 ) -> PyResult<Array> {
-    let Some(op) = Binary::from_op(op) else {
-        let name = op.name();
+    if op.arity() != 2 {
         return Err(PyTypeError::new_err(format!(
-            "`{name}` is not an op of two numbers"
+            "`{}` is not an op of two numbers",
+            op.name()
         )));
-    };
+    }
     let refuse = |object: &Bound<'_, PyAny>| {
         let kind = object.get_type().name()?.to_string();
         Err(PyTypeError::new_err(format!(
             "`{}` takes arrays and numbers, not {kind}",
-            op.op().name()
+            op.name()
         )))
     };
     let Some(a) = Operand::of(py, left)? else {
@@ -247,12 +150,12 @@ pub(crate) fn map_promoted(
         return refuse(right);
     };
     let made = match (&a, &b) {
-        (Operand::Array(a), b) => binary(py, op, a, b)?,
+        (Operand::Array(a), b) => binary(op, a, b)?,
         (a, Operand::Array(b)) => binary_swapped(op, b, a)?,
         (Operand::Number(first), Operand::Number(_)) => {
             let session = crate::device::current(py)?;
             let first = from_scalar(*first, first.own(), &session)?;
-            binary(py, op, &first, &b)?
+            binary(op, &first, &b)?
         }
     };
     Array::of(py, made)
@@ -298,7 +201,7 @@ impl Array {
     fn operate(
         &self,
         py: Python<'_>,
-        op: Binary,
+        op: Op,
         other: &Bound<'_, PyAny>,
         swapped: bool,
     ) -> PyResult<Py<PyAny>> {
@@ -307,29 +210,24 @@ impl Array {
         };
         let value = self.value();
         let made = match swapped {
-            false => binary(py, op, &value, &other)?,
+            false => binary(op, &value, &other)?,
             true => binary_swapped(op, &value, &other)?,
         };
         given(py, made)
     }
 
     /// The in-place form: the dtype and the shape stay.
-    fn operate_in_place(
-        &self,
-        py: Python<'_>,
-        op: Binary,
-        other: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
+    fn operate_in_place(&self, py: Python<'_>, op: Op, other: &Bound<'_, PyAny>) -> PyResult<()> {
         let Some(operand) = Operand::of(py, other)? else {
             return Err(PyTypeError::new_err(format!(
                 "`{}=` takes arrays and numbers, not {}",
-                op.op().name(),
+                op.name(),
                 other.get_type().name()?
             )));
         };
         let value = self.value();
-        let made = binary(py, op, &value, &operand)?;
-        self.replace(py, &value, made, op.op().name())
+        let made = binary(op, &value, &operand)?;
+        self.replace(py, &value, made, op.name())
     }
 
     fn replace(&self, py: Python<'_>, before: &Value, made: Value, op: &str) -> PyResult<()> {
@@ -361,15 +259,15 @@ macro_rules! operators {
         impl Array {
             $(
                 fn $plain(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                    self.operate(py, Binary::$op, other, false)
+                    self.operate(py, Op::$op, other, false)
                 }
 
                 fn $reflected(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                    self.operate(py, Binary::$op, other, true)
+                    self.operate(py, Op::$op, other, true)
                 }
 
                 fn $in_place(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
-                    self.operate_in_place(py, Binary::$op, other)
+                    self.operate_in_place(py, Op::$op, other)
                 }
             )*
         }
@@ -399,7 +297,7 @@ impl Array {
         modulo: &Bound<'_, PyAny>,
     ) -> PyResult<Py<PyAny>> {
         match modulo.is_none() {
-            true => self.operate(py, Binary::Pow, other, false),
+            true => self.operate(py, Op::Pow, other, false),
             false => Ok(not_implemented(py)),
         }
     }
@@ -410,7 +308,7 @@ impl Array {
         other: &Bound<'_, PyAny>,
         _modulo: &Bound<'_, PyAny>,
     ) -> PyResult<Py<PyAny>> {
-        self.operate(py, Binary::Pow, other, true)
+        self.operate(py, Op::Pow, other, true)
     }
 
     fn __ipow__(
@@ -419,7 +317,7 @@ impl Array {
         other: &Bound<'_, PyAny>,
         _modulo: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        self.operate_in_place(py, Binary::Pow, other)
+        self.operate_in_place(py, Op::Pow, other)
     }
 
     fn __matmul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -453,12 +351,12 @@ impl Array {
     ) -> PyResult<Py<PyAny>> {
         use pyo3::basic::CompareOp;
         let op = match op {
-            CompareOp::Eq => Binary::Eq,
-            CompareOp::Ne => Binary::Ne,
-            CompareOp::Lt => Binary::Lt,
-            CompareOp::Le => Binary::Le,
-            CompareOp::Gt => Binary::Gt,
-            CompareOp::Ge => Binary::Ge,
+            CompareOp::Eq => Op::Eq,
+            CompareOp::Ne => Op::Ne,
+            CompareOp::Lt => Op::Lt,
+            CompareOp::Le => Op::Le,
+            CompareOp::Gt => Op::Gt,
+            CompareOp::Ge => Op::Ge,
         };
         self.operate(py, op, other, false)
     }

@@ -72,9 +72,10 @@ impl Selection {
                     if *step == 0 {
                         return Err(PyIndexError::new_err("a step of 0 leads nowhere"));
                     }
-                    let range = ranged(*start, *end, *step, sizes[axis]);
+                    let (from, count) = Slice::range(*start, *end, *step, sizes[axis] as i64);
                     let stride = strides[axis];
-                    found.push(Axes::one(range.map(|at| at * stride).collect()));
+                    let offset = |at: i64| (from + at * step) as usize * stride;
+                    found.push(Axes::one((0..count).map(offset).collect()));
                     axis += 1;
                 }
                 Part::Basic(_) => found.extend(whole(&mut axis, 1, sizes, &strides)),
@@ -157,29 +158,6 @@ fn placed(at: i64, axis: usize, size: usize) -> PyResult<usize> {
             "element {at} of axis {axis} is asked for, which has {size}"
         ))),
     }
-}
-
-/// The places of a range. Ends outside are taken as the ends.
-fn ranged(
-    start: Option<i64>,
-    end: Option<i64>,
-    step: i64,
-    size: usize,
-) -> impl Iterator<Item = usize> {
-    let size = size as i64;
-    let (lowest, highest) = if step > 0 { (0, size) } else { (-1, size - 1) };
-    let place = |at: i64| (if at < 0 { at + size } else { at }).clamp(lowest, highest);
-    let (from, to) = match step > 0 {
-        true => (start.map_or(lowest, place), end.map_or(highest, place)),
-        false => (start.map_or(highest, place), end.map_or(lowest, place)),
-    };
-    let mut at = from;
-    std::iter::from_fn(move || {
-        let inside = if step > 0 { at < to } else { at > to };
-        let now = usize::try_from(at).ok().filter(|_| inside);
-        at += step;
-        now
-    })
 }
 
 fn indexed(index: &HostArray, axis: usize, size: usize, stride: usize) -> PyResult<Axes> {

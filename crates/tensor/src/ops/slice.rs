@@ -43,6 +43,21 @@ impl Slice {
             other => other,
         }
     }
+
+    /// The first element of a range in steps along an axis of that size, and how many there are; ends are as in
+    /// [`Slice::Range`], and those outside are taken as the ends. The step is not 0.
+    pub fn range(start: Option<i64>, end: Option<i64>, step: i64, size: i64) -> (i64, i64) {
+        let (lowest, highest) = if step > 0 { (0, size) } else { (-1, size - 1) };
+        let place = |at: i64| (if at < 0 { at + size } else { at }).clamp(lowest, highest);
+        let (from, to) = if step > 0 {
+            (lowest, highest)
+        } else {
+            (highest, lowest)
+        };
+        let (from, to) = (start.map_or(from, place), end.map_or(to, place));
+        let far = if step > 0 { to - from } else { from - to };
+        (from, (far.max(0) + step.abs() - 1) / step.abs())
+    }
 }
 
 macro_rules! from_ints {
@@ -209,7 +224,7 @@ impl Tensor {
                         let reason = "a step of 0 leads nowhere";
                         return Err(refuse_shape("at", self.shape(), reason));
                     }
-                    let (start, count) = resolve(start, end, step, size);
+                    let (start, count) = Slice::range(start, end, step, size);
                     if (start, step, count) != (0, 1, size) {
                         tensor = tensor.strided(axis, start, step, count)?;
                     }
@@ -259,18 +274,4 @@ impl Tensor {
         let places: Vec<i64> = places.map(|(at, _)| at as i64).collect();
         Ok(Tensor::from(places))
     }
-}
-
-/// The first element of a range, and how many there are. Ends outside are taken as the ends.
-fn resolve(start: Option<i64>, end: Option<i64>, step: i64, size: i64) -> (i64, i64) {
-    let (lowest, highest) = if step > 0 { (0, size) } else { (-1, size - 1) };
-    let place = |at: i64| (if at < 0 { at + size } else { at }).clamp(lowest, highest);
-    let (from, to) = if step > 0 {
-        (lowest, highest)
-    } else {
-        (highest, lowest)
-    };
-    let (from, to) = (start.map_or(from, place), end.map_or(to, place));
-    let far = if step > 0 { to - from } else { from - to };
-    (from, (far.max(0) + step.abs() - 1) / step.abs())
 }
