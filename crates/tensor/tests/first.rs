@@ -246,3 +246,22 @@ fn gradients_of_variables_that_were_set() {
         Ok(())
     });
 }
+
+#[test]
+fn nothing_has_any_shape_without_elements() {
+    everywhere(|| {
+        for (old, new) in [
+            (vec![0, 0], vec![0]),
+            (vec![3, 0], vec![0, 5]),
+            (vec![0, 4], vec![2, 0, 2]),
+        ] {
+            let turned = (Tensor::zeros(old, DType::F32) + 1.0).reshape(new.clone());
+            assert_eq!(turned.sizes()?, new);
+            assert!((&turned * 2.0).to_vec::<f32>()?.is_empty());
+            let places = Tensor::from(Vec::<i64>::new());
+            let taken = turned.flatten().take(&(&places + &places), 0);
+            assert!(taken.to_vec::<f32>()?.is_empty());
+        }
+        Ok(())
+    });
+}

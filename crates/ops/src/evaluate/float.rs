@@ -17,9 +17,22 @@ pub(super) fn evaluate(op: Op, dtype: DType, operands: &[Scalar]) -> Scalar {
         }
     };
     match outcome {
+        Outcome::Value(value) if value.is_nan() => signed_nan(op, dtype, operands),
         Outcome::Value(value) => narrowed(value, dtype),
         Outcome::Truth(truth) => Scalar::bool(truth),
     }
+}
+
+/// The NaN of [`Scalar::nan`]; of ops that change a sign and nothing else, with that sign.
+fn signed_nan(op: Op, dtype: DType, operands: &[Scalar]) -> Scalar {
+    let sign = 1 << (dtype.bits() - 1);
+    let of = |index: usize| operands[index].bits() & sign;
+    let negative = match op {
+        Op::Neg => of(0) ^ sign,
+        Op::CopySign => of(1),
+        _ => 0,
+    };
+    Scalar::from_bits(dtype, narrowed(f64::NAN, dtype).bits() | negative)
 }
 
 /// The value of a float as an `f64`, exactly.
@@ -157,3 +170,40 @@ macro_rules! float_ops {
 
 float_ops!(f32_op, f32, libm::single);
 float_ops!(f64_op, f64, libm::double);
+
+#[cfg(test)]
+mod tests {
+    use super::super::evaluate;
+    use crate::{DType, Op, Scalar};
+
+    #[test]
+    fn a_nan_has_the_sign_that_is_given_to_it() {
+        for dtype in [
+            DType::F8E4M3,
+            DType::F8E5M2,
+            DType::F16,
+            DType::BF16,
+            DType::F32,
+            DType::F64,
+        ] {
+            let nan = Scalar::nan(dtype).unwrap();
+            let is_negative = |value: Scalar| {
+                assert!(value.is_nan(), "{dtype}");
+                value.bits() >> (dtype.bits() - 1) == 1
+            };
+            let minus = evaluate(Op::Neg, &[nan]).unwrap();
+            assert!(is_negative(minus) && !is_negative(evaluate(Op::Neg, &[minus]).unwrap()));
+            assert!(!is_negative(evaluate(Op::Abs, &[minus]).unwrap()));
+            let one = Scalar::one(dtype);
+            let less = evaluate(Op::Neg, &[one]).unwrap();
+            for (sign, negative) in [(one, false), (less, true), (nan, false), (minus, true)] {
+                let value = evaluate(Op::CopySign, &[minus, sign]).unwrap();
+                assert_eq!(is_negative(value), negative, "{dtype}");
+            }
+            assert!(
+                !is_negative(evaluate(Op::Add, &[minus, one]).unwrap()),
+                "{dtype}"
+            );
+        }
+    }
+}

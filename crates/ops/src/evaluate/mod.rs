@@ -28,7 +28,8 @@ use crate::table::{Op, OpError, ReduceOp};
 ///   code compiled on it agrees bit for bit.
 /// - Narrow floats are widened to `f32`, computed there, and rounded once more to nearest even.
 /// - A NaN result is the one of [`Scalar::nan`], so that the oracle prints the same everywhere; a
-///   backend may return any NaN (see [`crate::same_value`]). `copy` and `select` keep all bits.
+///   backend may return any NaN (see [`crate::same_value`]). `copy` and `select` keep all bits; `neg`
+///   and `copysign` give it the sign that they give other numbers.
 /// - `floor_div` of floats is `floor(a / b)` with `a / b` rounded first. `mod` of floats is `rem` plus
 ///   the divisor where their signs differ, and a zero result has the divisor's sign.
 /// - `max(a, b)` is `a` if `a > b` or `a` is NaN, else `b`; `min` likewise. Comparisons with NaN are

@@ -115,9 +115,9 @@ def square(z: Array) -> Array:
 def sign(z: Array) -> Array:
     re, im = parts(z)
     length = _op("hypot", re, im)
-    zero = length == 0
-    length = _where(zero, _number(1.0, length), length)
-    return _core.complex(re / length, im / length)
+    none, zero = length == 0, _number(0.0, length)
+    length = _where(none, _number(1.0, length), length)
+    return _core.complex(_where(none, zero, re / length), _where(none, zero, im / length))
 
 
 def round(z: Array) -> Array:
@@ -132,8 +132,8 @@ def exp(z: Array) -> Array:
     # infinitely small or large has no direction, but is known to be that.
     across = _where(im == 0, im, size * _op("sin", im))
     along = _where(im == 0, size, size * _op("cos", im))
-    none = re == -math.inf
-    endless = (re == math.inf) & ~_op("is_finite", im)
+    lost = ~_op("is_finite", im)
+    none, endless = (re == -math.inf) & lost, (re == math.inf) & lost
     zero = _number(0.0, re)
     return _core.complex(
         _where(none, zero, _where(endless, size, along)), _where(none, zero, across)
@@ -144,9 +144,12 @@ def expm1(z: Array) -> Array:
     re, im = parts(z)
     half = _op("sin", im * 0.5)
     along = _op("expm1", re) * _op("cos", im) - half * half * 2.0
+    # Where the exponential has an end, or none, it is that of the real part; so for a real argument.
+    ended = _op("is_inf", re)
+    turned = exp(z)
+    along = _where(ended, _core.real(turned) - 1.0, along)
     along = _where(im == 0, _op("expm1", re), along)
-    across = _where(im == 0, im, _op("exp", re) * _op("sin", im))
-    return _core.complex(along, across)
+    return _core.complex(along, _core.imag(turned))
 
 
 def _log_abs(re: Array, im: Array) -> Array:
@@ -277,6 +280,9 @@ def _tanh(re: Array, im: Array) -> tuple[Array, Array]:
     limit = _op("copysign", _number(1.0, re), re)
     # Infinitely far, the imaginary part is gone whatever it was.
     tail = _where(_op("is_inf", re), _number(0.0, re), tail)
+    # However near the limit, a number without a direction is none.
+    lost = far & _op("is_finite", re) & ~_op("is_finite", im)
+    limit = _where(lost, _number(math.nan, re), limit)
     along = _where(re == 0, re, _where(far, limit, along))
     return along, _where(im == 0, im, _where(far, tail, across))
 

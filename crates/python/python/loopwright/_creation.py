@@ -70,6 +70,11 @@ def from_dlpack(
     return _core.asarray(x, None, device, copy)
 
 
+def _wrapped(number: int) -> int:
+    """The signed integer of 64 bits that a number is in the arithmetic of such."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
 def arange(
     start: float,
     /,
@@ -103,11 +108,8 @@ def arange(
         count = builtins.max(0, math.ceil((stop - start) / step))
     index = _core.arange(0, count, 1, device)
     if whole and dtype in _dtypes.INTEGRAL:
-        if count and dtype == _dtypes.uint64:
-            # Beyond the signed integers: what wraps twice is right.
-            index = _core.cast(_core.arange(0, count * step, step, device), dtype)
-            return index + _core.full((), start, dtype, device)
-        return _core.cast(_core.arange(start, start + count * step, step, device), dtype)
+        # Numbers of 64 bits wrap, with a sign or without: what wraps twice is right.
+        return _core.cast(index * _wrapped(step) + _wrapped(start), dtype)
     values = _core.cast(index, _dtypes.float64)
     values = values * float(step) + float(start)
     return _core.cast(values, dtype)

@@ -152,7 +152,7 @@ impl Key {
         }
     }
 
-    /// A mask is as large as the axes it speaks of.
+    /// A mask is as large as the axes it speaks of; or it has no elements, and chooses none.
     fn check_mask(&self, of: &Value, mask: &Value) -> PyResult<()> {
         let has_rest = self
             .parts
@@ -164,7 +164,10 @@ impl Key {
             true => whole.len().saturating_sub(mask.len()),
             false => spoken,
         };
-        match whole.get(from..from + mask.len()) == Some(&mask[..]) {
+        let fits = whole
+            .get(from..from + mask.len())
+            .is_some_and(|axes| axes.iter().zip(&mask).all(|(a, b)| a == b || *b == 0));
+        match fits {
             true => Ok(()),
             false => Err(PyIndexError::new_err(format!(
                 "a mask of shape {mask:?} does not fit the axes of {whole:?} that it speaks of"

@@ -116,7 +116,10 @@ fn combined(op: Op, left: &Value, right: &Value) -> PyResult<Value> {
 /// is not taken for it.
 fn floor_divided(a: &Tensor, b: &Tensor) -> Tensor {
     let rest = Tensor::map(Op::Mod, &[a, b]);
+    // What rounds to 0 has the sign of the quotient: the difference of two equal numbers has lost it.
     let whole = ((a - &rest) / b).round();
+    let quotient = a / b;
+    let whole = Tensor::map(Op::CopySign, &[&whole, &quotient]);
     let finite = |x: &Tensor| Tensor::map(Op::IsFinite, &[x]);
     let divides = Tensor::map(Op::And, &[&finite(b), &b.ne(&b.zeros_like())]);
     let usual = Tensor::map(Op::And, &[&finite(a), &divides]);

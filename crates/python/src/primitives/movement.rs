@@ -39,13 +39,7 @@ pub(crate) fn reshape(py: Python<'_>, x: &Array, shape: Vec<i64>) -> PyResult<Ar
             (size, _) => size as usize,
         });
     }
-    // A view of nothing would have nothing to read.
-    let nothing = value.re.shape().elements() == Some(0) && sizes.contains(&0);
-    let made = value.parts(|part| match nothing {
-        true => Tensor::zeros(sizes.clone(), part.dtype()),
-        false => part.reshape(sizes.clone()),
-    });
-    Array::of(py, made)
+    Array::of(py, value.parts(|part| part.reshape(sizes.clone())))
 }
 
 /// The elements repeated to a shape.

@@ -1,4 +1,4 @@
-"""Every name of the standard is there, with its signature."""
+"""Every name of the standard is there, with its signature, as the standard's own text has them."""
 
 from __future__ import annotations
 
@@ -8,35 +8,18 @@ import array_api_strict as strict
 import loopwright as lw
 import pytest
 
+from . import specification
 from .reference import resolve
 
-OF_STRICT = {
-    "ArrayAPIStrictFlags", "Device", "__version__", "get_array_api_strict_flags",
-    "reset_array_api_strict_flags", "set_array_api_strict_flags",
-}  # fmt: skip
+#: The namespaces of the standard and what stands before their names here.
+SPACES = {"ArrayNamespace": "", "LinalgNamespace": "linalg.", "FftNamespace": "fft."}
+NAMES = [before + name for space, before in SPACES.items() for name in specification.fields(space)]
+FUNCTIONS = [name for name in NAMES if name.rpartition(".")[2] in specification.classes()]
 
-NAMES = [
-    *(name for name in strict.__all__ if name not in OF_STRICT),
-    *(f"linalg.{name}" for name in strict.linalg.__all__),
-    *(f"fft.{name}" for name in strict.fft.__all__),
-]
-FUNCTIONS = [name for name in NAMES if inspect.isfunction(resolve(strict, name))]
+METHODS = list(specification.members("Array"))
 
-#: Where the standard gives a default that array-api-strict has not.
-MORE_DEFAULTS = {("expand_dims", "axis")}
-
-METHODS = [
-    "__abs__", "__add__", "__and__", "__array_namespace__", "__bool__", "__complex__",
-    "__dlpack__", "__dlpack_device__", "__eq__", "__float__", "__floordiv__", "__ge__",
-    "__getitem__", "__gt__", "__index__", "__int__", "__invert__", "__le__", "__lshift__",
-    "__lt__", "__matmul__", "__mod__", "__mul__", "__ne__", "__neg__", "__or__", "__pos__",
-    "__pow__", "__rshift__", "__setitem__", "__sub__", "__truediv__", "__xor__",
-    "__iadd__", "__iand__", "__ifloordiv__", "__ilshift__", "__imatmul__", "__imod__",
-    "__imul__", "__ior__", "__ipow__", "__irshift__", "__isub__", "__itruediv__", "__ixor__",
-    "__radd__", "__rand__", "__rfloordiv__", "__rlshift__", "__rmatmul__", "__rmod__",
-    "__rmul__", "__ror__", "__rpow__", "__rrshift__", "__rsub__", "__rtruediv__", "__rxor__",
-    "T", "mT", "device", "dtype", "ndim", "shape", "size", "to_device",
-]  # fmt: skip
+#: What has to be named there may also be given by its place.
+EITHER = {"KEYWORD_ONLY": ("KEYWORD_ONLY", "POSITIONAL_OR_KEYWORD")}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -48,14 +31,14 @@ def test_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_signature(name: str) -> None:
-    want = inspect.signature(resolve(strict, name)).parameters
-    got = inspect.signature(resolve(lw, name)).parameters
-    assert list(got) == list(want)
-    for one in want:
-        assert got[one].kind == want[one].kind, one
-        if (name, one) in MORE_DEFAULTS or "Undef" in str(want[one].default):
-            continue
-        assert got[one].default == want[one].default, one
+    said = specification.members(name.rpartition(".")[2])["__call__"]
+    want = specification.parameters(said)
+    got = list(inspect.signature(resolve(lw, name)).parameters.values())
+    assert [one.name for one in got] == [one.name for one in want]
+    for one, other in zip(got, want, strict=True):
+        assert one.kind.name in EITHER.get(other.kind, (other.kind,)), one.name
+        default = "None" if one.default is one.empty else repr(one.default)
+        assert other.default in (None, default), one.name
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

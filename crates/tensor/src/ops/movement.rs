@@ -317,6 +317,10 @@ impl Tensor {
                 reason,
             }));
         }
+        if new.as_const() == Some(0) {
+            // A view of nothing would have nothing to read.
+            return Ok(Tensor::zeros(&shape, self.dtype()));
+        }
         let groups = groups(self.shape(), &shape);
         let map = regroup(&groups, self.shape(), &shape, false).map_err(overflow)?;
         let inverse = regroup(&groups, &shape, self.shape(), true).map_err(overflow)?;
@@ -793,11 +797,11 @@ fn groups(old: &Shape, new: &Shape) -> Vec<(std::ops::Range<usize>, std::ops::Ra
             match (&left, &right) {
                 (Some(x), Some(y)) if x == y => break,
                 (Some(x), Some(y)) => match (x.as_const(), y.as_const()) {
-                    (Some(x), Some(y)) if x != 0 && y != 0 && x < y && i < a.len() => {
+                    (Some(x), Some(y)) if x < y && i < a.len() => {
                         left = Expr::constant(x).mul(&a[i]).ok();
                         i += 1;
                     }
-                    (Some(x), Some(y)) if x != 0 && y != 0 && y < x && j < b.len() => {
+                    (Some(x), Some(y)) if y < x && j < b.len() => {
                         right = Expr::constant(y).mul(&b[j]).ok();
                         j += 1;
                     }
@@ -842,12 +846,9 @@ fn regroup(
             let extent = size(to, axis);
             let mut index = match extent.as_const() {
                 Some(1) => Expr::constant(0),
-                // What divides by nothing has no elements.
-                Some(0) => axis_index(0).mul(&Expr::constant(0))?,
-                _ if stride.as_const() == Some(0) => Expr::constant(0),
                 _ => flat.floor_div(&stride)?,
             };
-            if axis != to_axes.start && !matches!(extent.as_const(), Some(0 | 1)) {
+            if axis != to_axes.start && extent.as_const() != Some(1) {
                 index = index.modulo(&extent)?;
             }
             indices.push(index);
