@@ -114,6 +114,9 @@ def square(z: Array) -> Array:
 
 def sign(z: Array) -> Array:
     re, im = parts(z)
+    # The length of the largest numbers is none, but that of their halves is.
+    half = _op("is_inf", _op("hypot", re, im)) & ~_op("is_inf", re) & ~_op("is_inf", im)
+    re, im = _where(half, re * 0.5, re), _where(half, im * 0.5, im)
     length = _op("hypot", re, im)
     none, zero = length == 0, _number(0.0, length)
     length = _where(none, _number(1.0, length), length)
@@ -161,7 +164,10 @@ def _log_abs(re: Array, im: Array) -> Array:
     near = (length > 0.5) & (length < 3.0)
     excess = (x - 1.0) * (x + 1.0) + y * y
     excess = _where(near, excess, _number(0.0, excess))
-    return _where(near, _op("log1p", excess) * 0.5, _op("log", length))
+    # The length of the largest numbers is none, but that of their halves is.
+    half = _op("log", _op("hypot", re * 0.5, im * 0.5)) + math.log(2.0)
+    far = _where(length > 3.0, half, _op("log", length))
+    return _where(near, _op("log1p", excess) * 0.5, far)
 
 
 def log(z: Array) -> Array:
@@ -361,6 +367,9 @@ def _atanh(re: Array, im: Array) -> tuple[Array, Array]:
     zero, one = _number(0.0, re), _number(1.0, re)
     x_near, y = _where(far, zero, x), _where(far, zero, im)
     along = _op("log1p", x_near * 4.0 / ((1.0 - x_near) * (1.0 - x_near) + y * y)) * 0.25
+    # Beside the pole, what is squared would be 0 before it is.
+    beside = _op("log", y * y + 4.0) * 0.25 - _op("log", _op("abs", y)) * 0.5
+    along = _where(x == 1.0, beside, along)
     across = _op("atan2", y * 2.0, (1.0 - x_near) * (x_near + 1.0) - y * y) * 0.5
     # Far out it is 1 / z beside a quarter of a turn.
     over_re, _ = parts(divide(_core.complex(one, zero), _core.complex(x, im)))

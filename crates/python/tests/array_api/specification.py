@@ -348,15 +348,9 @@ class Case:
         return bool(re.search(r"``[abcd]``", self.sentence))
 
 
-#: Of `clip`, whose bounds have names of their own, and tests.
-OTHERS = re.compile(r"``(min|max)_i``")
-
-
 def cases(name: str) -> Iterator[Case]:
     """The special cases of a function."""
     for sentence in sentences(name):
-        if OTHERS.search(sentence):
-            continue
         match = re.fullmatch(
             r"If (.+?), the (?:(real|imaginary) component of the )?result (.+)", sentence
         )

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import cmath
+import math
+import os
+from collections.abc import Callable
+
 import loopwright as lw
 import numpy as np
 import pytest
@@ -122,3 +127,47 @@ def test_square_roots_of_the_largest_and_the_smallest() -> None:
         x = np.asarray([complex(limits.max, limits.max), complex(limits.max, 1),
                         complex(limits.tiny, limits.tiny), complex(-limits.tiny, 0)], dtype)  # fmt: skip
         check("sqrt", x, ulps=4)
+
+
+def test_beside_the_poles_of_atanh() -> None:
+    for dtype in COMPLEX:
+        tiny = float(np.finfo(dtype).tiny)
+        for y in (tiny, 1e-30, 1e-12, 1e-3, 0.5, 3.0):
+            z = np.asarray([complex(1, y), complex(-1, y), complex(1, -y)], dtype)
+            want = np.arctanh(z.astype(np.complex128)).astype(dtype)
+            equal(numpy(lw.atanh(lw.asarray(z))), want, ulps=8, what=f"{y}")
+
+
+#: The same in Python's numbers of 64 bits, or None where that is what it is called there.
+BY_PYTHON: dict[str, Callable[[complex], complex] | None] = {
+    **dict.fromkeys(
+        ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "log", "log10",
+         "sin", "sinh", "sqrt", "tan", "tanh")
+    ),
+    "abs": abs,
+    "log2": lambda z: cmath.log(z) / math.log(2),
+    "reciprocal": lambda z: 1 / z,
+    "sign": lambda z: z / 2 / abs(z / 2),
+    "square": lambda z: z * z,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+@pytest.mark.parametrize("name", list(BY_PYTHON))
+def test_numbers_of_all_sizes(name: str, dtype: str) -> None:
+    """Nothing on the way is larger than all numbers if the result is not, nor smaller."""
+    rng = np.random.default_rng(7 if os.environ.get("CI") == "true" else None)
+    limits = np.finfo(dtype)
+    ends = np.log2([float(limits.tiny), float(limits.max) * 0.999])
+    parts = np.exp2(rng.uniform(*ends, (2, 500))) * rng.choice([-1, 1], (2, 500))
+    parts[:, :200] = rng.standard_normal((2, 200)) * np.exp2(rng.integers(-12, 7, (2, 200)))
+    z = (parts[0] + 1j * parts[1]).astype(dtype)
+    right = BY_PYTHON[name] or getattr(cmath, name)
+    for x, got in zip(z.tolist(), numpy(getattr(lw, name)(lw.asarray(z))).tolist(), strict=True):
+        try:
+            want = right(x)
+        except OverflowError:
+            continue
+        if abs(want) < limits.max:
+            room = 128 * limits.eps * abs(want) + 4 * limits.tiny
+            assert abs(got - want) <= room, f"{name}({x}) = {got}, not {want}"
