@@ -33,8 +33,10 @@ def _unary(
 ) -> Unary:
     of_complex = getattr(_complex, name, None)
 
-    def function(x: Array, /) -> Array:
-        expect(name, x, allowed)
+    def function(x: Operand, /) -> Array:
+        if isinstance(x, bool | int | float | complex):
+            x = _core.asarray(x)
+        x = expect(name, x, allowed)
         if of_complex is not None and is_complex(x):
             return of_complex(x)
         return _core.map(op, x)
@@ -283,7 +285,7 @@ def _predicate(name: str, op: str, of_int: bool, doc: str, example: str, result:
     of_complex = getattr(_complex, name)
 
     def function(x: Array, /) -> Array:
-        expect(name, x, NUMERIC)
+        x = expect(name, x, NUMERIC)
         if is_complex(x):
             return of_complex(x)
         if x.dtype in INTEGRAL:
@@ -318,7 +320,7 @@ def clip(
     >>> lw.clip(lw.asarray([1, 5, 9]), 2, 6).tolist()
     [2, 5, 6]
     """
-    expect("clip", x, REAL)
+    x = expect("clip", x, REAL)
     for op, bound in (("max", min), ("min", max)):
         if bound is None:
             continue
@@ -341,7 +343,7 @@ def conj(x: Array, /) -> Array:
     >>> lw.conj(lw.asarray([1 + 2j])).tolist()
     [(1-2j)]
     """
-    expect("conj", x, NUMERIC)
+    x = expect("conj", x, NUMERIC)
     return _complex.conj(x) if is_complex(x) else x
 
 
@@ -352,7 +354,7 @@ def real(x: Array, /) -> Array:
     >>> lw.real(lw.asarray([1 + 2j])).tolist()
     [1.0]
     """
-    expect("real", x, NUMERIC)
+    x = expect("real", x, NUMERIC)
     return _core.real(x) if is_complex(x) else x
 
 
@@ -363,7 +365,7 @@ def imag(x: Array, /) -> Array:
     >>> lw.imag(lw.asarray([1 + 2j])).tolist()
     [2.0]
     """
-    expect("imag", x, NUMERIC)
+    x = expect("imag", x, NUMERIC)
     return _core.imag(x) if is_complex(x) else _core.constant(x.shape, 0, x.dtype, x.device)
 
 
@@ -384,7 +386,7 @@ def square(x: Array, /) -> Array:
     >>> lw.square(lw.asarray([-3, 2])).tolist()
     [9, 4]
     """
-    expect("square", x, NUMERIC)
+    x = expect("square", x, NUMERIC)
     return _complex.square(x) if is_complex(x) else _core.map("mul", x, x)
 
 
@@ -395,7 +397,7 @@ def signbit(x: Array, /) -> Array:
     >>> lw.signbit(lw.asarray([-0.0, 0.0, -1.0])).tolist()
     [True, False, True]
     """
-    expect("signbit", x, FLOATING)
+    x = expect("signbit", x, FLOATING)
     bits = _core.bitcast(x, _dtypes.SIGNED[_dtypes.width(x.dtype).bit_length() - 4])
     return _core.map("lt", bits, _core.constant((), 0, bits.dtype, x.device))
 

@@ -20,8 +20,8 @@ def matmul(x1: Array, x2: Array, /) -> Array:
     >>> lw.matmul(lw.asarray([[1, 2], [3, 4]]), lw.asarray([1, 1])).tolist()
     [3, 7]
     """
-    expect("matmul", x1, NUMERIC)
-    expect("matmul", x2, NUMERIC)
+    x1 = expect("matmul", x1, NUMERIC)
+    x2 = expect("matmul", x2, NUMERIC)
     a, b = together("matmul", x1, x2, allowed=NUMERIC)
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError("matmul: arrays without axes have no product of matrices")
@@ -68,8 +68,8 @@ def tensordot(
     >>> lw.tensordot(lw.ones((2, 3, 4)), lw.ones((4, 3, 5)), axes=((1, 2), (1, 0))).shape
     (2, 5)
     """
-    expect("tensordot", x1, NUMERIC)
-    expect("tensordot", x2, NUMERIC)
+    x1 = expect("tensordot", x1, NUMERIC)
+    x2 = expect("tensordot", x2, NUMERIC)
     a, b = together("tensordot", x1, x2, allowed=NUMERIC)
     if isinstance(axes, int):
         if not 0 <= axes <= min(a.ndim, b.ndim):
@@ -101,8 +101,8 @@ def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     >>> lw.vecdot(lw.asarray([1, 2]), lw.asarray([3, 4])).item()
     11
     """
-    expect("vecdot", x1, NUMERIC)
-    expect("vecdot", x2, NUMERIC)
+    x1 = expect("vecdot", x1, NUMERIC)
+    x2 = expect("vecdot", x2, NUMERIC)
     a, b = together("vecdot", x1, x2, allowed=NUMERIC)
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError("vecdot: an array without axes is no vector")

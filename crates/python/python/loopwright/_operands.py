@@ -13,12 +13,28 @@ Scalar = builtins.bool | int | float | complex
 
 
 def expect(name: str, x: object, allowed: frozenset[DType] = _dtypes.ALL) -> Array:
-    """The argument, if it is an array of one of the dtypes."""
+    """The argument as an array of one of the dtypes.
+
+    Truth values become whole numbers, and those become floats, where only such are taken: as they do
+    beside them.
+    """
     if not isinstance(x, Array):
         raise TypeError(f"{name}: expected an array, not {type(x).__name__}")
-    if x.dtype not in allowed:
+    if x.dtype in allowed:
+        return x
+    wider = widened(x.dtype, allowed)
+    if wider is None:
         raise TypeError(f"{name}: takes {_dtypes.WORDS[allowed]}, not {x.dtype}")
-    return x
+    return _core.cast(x, wider)
+
+
+def widened(dtype: DType, allowed: frozenset[DType]) -> DType | None:
+    """The dtype that truth values or whole numbers take where numbers or floats are asked for."""
+    default = _dtypes.default_float()
+    if default not in allowed or dtype not in _dtypes.BITS:
+        return None
+    whole = _dtypes.default_int()
+    return whole if dtype in _dtypes.BOOL and whole in allowed else default
 
 
 def together(
@@ -43,7 +59,10 @@ def together(
     if any(not isinstance(x, Array) or x.dtype != dtype for x in xs):
         dtype = _core.result_type(*xs)
     if dtype not in allowed:
-        raise TypeError(f"{name}: takes {_dtypes.WORDS[allowed]}, not {dtype}")
+        wider = widened(dtype, allowed)
+        if wider is None:
+            raise TypeError(f"{name}: takes {_dtypes.WORDS[allowed]}, not {dtype}")
+        dtype = wider
     return tuple(as_dtype(name, x, dtype, like) for x in xs)
 
 

@@ -21,7 +21,7 @@ def truth(x: Array) -> Array:
 
 
 def _extreme(name: str, largest: bool, x: Array, axis: int | None, keepdims: bool) -> Array:
-    expect(name, x, REAL)
+    x = expect(name, x, REAL)
     ndim = x.ndim
     if axis is None:
         x = _core.reshape(x, (x.size,))

@@ -15,7 +15,7 @@ def argsort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bo
     >>> lw.argsort(lw.asarray([3, 1, 2])).tolist()
     [1, 2, 0]
     """
-    expect("argsort", x, REAL)
+    x = expect("argsort", x, REAL)
     if x.ndim == 0:
         axis_of("argsort", axis, 1)
         return _core.constant((), 0, _dtypes.int64, x.device)
@@ -32,9 +32,10 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
     >>> lw.sort(lw.asarray([3, 1, 2]), descending=True).tolist()
     [3, 2, 1]
     """
-    expect("sort", x, REAL)
-    if x.ndim == 0:
-        axis_of("sort", axis, 1)
-        return x
-    at = axis_of("sort", axis, x)
-    return x if x.size == 0 else _core.sort(x, at, descending)
+    given = x
+    x = expect("sort", x, REAL)
+    at = axis_of("sort", axis, x if x.ndim else 1)
+    if x.size == 0 or x.ndim == 0:
+        return given
+    ordered = _core.sort(x, at, descending)
+    return _core.cast(ordered, given.dtype) if x is not given else ordered

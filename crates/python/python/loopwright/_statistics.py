@@ -25,7 +25,7 @@ def _dtype_of_sum(x: Array, dtype: DType | None) -> DType:
 
 
 def _summed(name: str, x: Array, dtype: DType | None) -> Array:
-    expect(name, x, NUMERIC)
+    x = expect(name, x, NUMERIC)
     dtype = _dtype_of_sum(x, dtype)
     if dtype == x.dtype:
         return x
@@ -152,10 +152,13 @@ def cumulative_prod(
 
 
 def _extreme(name: str, x: Array, axis: Axes, keepdims: bool) -> Array:
-    axes = axes_of(name, axis, expect(name, x, REAL))
+    is_bool = isinstance(x, Array) and x.dtype == _dtypes.bool
+    x = expect(name, x, REAL)
+    axes = axes_of(name, axis, x)
     if math.prod(x.shape[at] for at in axes) == 0:
         raise ValueError(f"{name}: there are no elements along axes {axes} of shape {x.shape}")
-    return _core.reduce(name, x, axes, keepdims)
+    found = _core.reduce(name, x, axes, keepdims)
+    return _core.cast(found, _dtypes.bool) if is_bool else found
 
 
 def max(x: Array, /, *, axis: Axes = None, keepdims: bool = False) -> Array:
@@ -195,7 +198,8 @@ def mean(x: Array, /, *, axis: Axes = None, keepdims: bool = False) -> Array:
     >>> lw.mean(lw.asarray([1.0, 2.0, 6.0])).item()
     3.0
     """
-    axes = axes_of("mean", axis, expect("mean", x, INEXACT))
+    x = expect("mean", x, INEXACT)
+    axes = axes_of("mean", axis, x)
     return _mean(x, axes, keepdims)
 
 
@@ -208,7 +212,8 @@ def var(
     >>> lw.var(lw.asarray([1.0, 3.0]), correction=1).item()
     2.0
     """
-    axes = axes_of("var", axis, expect("var", x, FLOATING))
+    x = expect("var", x, FLOATING)
+    axes = axes_of("var", axis, x)
     apart = x - _mean(x, axes, True)
     total = _core.reduce("sum", _core.map("mul", apart, apart), axes, keepdims)
     count = builtins.max(math.prod(x.shape[at] for at in axes) - correction, 0.0)
@@ -224,5 +229,5 @@ def std(
     >>> lw.std(lw.asarray([1.0, 3.0])).item()
     1.0
     """
-    expect("std", x, FLOATING)
+    x = expect("std", x, FLOATING)
     return _core.map("sqrt", var(x, axis=axis, correction=correction, keepdims=keepdims))

@@ -53,7 +53,7 @@ def diff(
     >>> lw.diff(lw.asarray([1, 4, 9])).tolist()
     [3, 5]
     """
-    expect("diff", x, NUMERIC)
+    x = expect("diff", x, NUMERIC)
     if n < 0:
         raise ValueError(f"diff: {n} is not a count")
     at = axis_of("diff", axis, x)

@@ -69,7 +69,7 @@ def _sized(name: str, x: Array, n: int | None, at: int) -> Array:
 
 
 def _transform(name: str, x: Array, n: int | None, axis: int, norm: Norm, inverse: bool) -> Array:
-    expect(name, x, INEXACT)
+    x = expect(name, x, INEXACT)
     if x.dtype not in COMPLEX:
         x = _core.cast(x, _dtypes.complex_of(x.dtype))
     at = axis_of(name, axis, x)
@@ -125,7 +125,7 @@ def fftn(
     >>> lw.fft.fftn(lw.ones((2, 2), dtype=lw.complex64)).tolist()[0][0]
     (4+0j)
     """
-    expect("fftn", x, INEXACT)
+    x = expect("fftn", x, INEXACT)
     for at, n in reversed(_axes("fftn", x, s, axes)):
         x = _transform("fftn", x, n, at, norm, False)
     return x
@@ -145,14 +145,14 @@ def ifftn(
     >>> lw.fft.ifftn(lw.ones((2, 2), dtype=lw.complex64)).tolist()[0][0]
     (1+0j)
     """
-    expect("ifftn", x, INEXACT)
+    x = expect("ifftn", x, INEXACT)
     for at, n in reversed(_axes("ifftn", x, s, axes)):
         x = _transform("ifftn", x, n, at, norm, True)
     return x
 
 
 def _rfft(name: str, x: Array, n: int | None, axis: int, norm: Norm) -> Array:
-    expect(name, x, FLOATING)
+    x = expect(name, x, FLOATING)
     at = axis_of(name, axis, x)
     x = _sized(name, x, n, at)
     size = x.shape[at]
@@ -174,7 +174,7 @@ def rfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "bac
 
 
 def _irfft(name: str, x: Array, n: int | None, axis: int, norm: Norm) -> Array:
-    expect(name, x, INEXACT)
+    x = expect(name, x, INEXACT)
     if x.dtype not in COMPLEX:
         x = _core.cast(x, _dtypes.complex_of(x.dtype))
     at = axis_of(name, axis, x)
@@ -213,7 +213,7 @@ def rfftn(
     >>> lw.fft.rfftn(lw.ones((4, 4))).shape
     (4, 3)
     """
-    expect("rfftn", x, FLOATING)
+    x = expect("rfftn", x, FLOATING)
     *rest, (last, n) = _axes("rfftn", x, s, axes)
     x = _rfft("rfftn", x, n, last, norm)
     for at, size in reversed(rest):
@@ -235,7 +235,7 @@ def irfftn(
     >>> lw.fft.irfftn(lw.ones((4, 3), dtype=lw.complex64)).shape
     (4, 4)
     """
-    expect("irfftn", x, INEXACT)
+    x = expect("irfftn", x, INEXACT)
     *rest, (last, n) = _axes("irfftn", x, s, axes)
     for at, size in rest:
         x = _transform("irfftn", x, size, at, norm, True)

@@ -7,7 +7,7 @@
 use super::complex::Pair;
 use super::convert::{from_scalar, number};
 use super::{Array, Value, exchange, made_of};
-use crate::dtype::{FLOAT, PyDType};
+use crate::dtype::{FLOAT, INT, PyDType};
 use crate::promote::{Number, promoted};
 use loopwright_ops::{DType, Op};
 use loopwright_tensor::Tensor;
@@ -76,8 +76,16 @@ fn operand_dtype(op: Op, left: &Value, right: &Operand) -> PyResult<PyDType> {
     let dtype = right.dtype(left.dtype())?;
     Ok(match is_of_floats(op) && !dtype.part.is_float() {
         true => PyDType::real(FLOAT),
-        false => dtype,
+        false => counted(op, dtype),
     })
+}
+
+/// Arithmetic of truth values is that of numbers, as in Python.
+fn counted(op: Op, dtype: PyDType) -> PyDType {
+    match dtype.part == DType::Bool && !op.info().class.allows(DType::Bool) {
+        true => PyDType::real(INT),
+        false => dtype,
+    }
 }
 
 /// An op on operands of one dtype.
@@ -85,7 +93,6 @@ fn combined(op: Op, left: &Value, right: &Value) -> PyResult<Value> {
     let values = [left, right];
     let (Some(left_im), Some(right_im)) = (&left.im, &right.im) else {
         let (a, b) = (&left.re, &right.re);
-        // Arithmetic of truth values is that of numbers.
         let made = match op {
             Op::FloorDiv if a.dtype().is_float() => floor_divided(a, b),
             _ => Tensor::map(op, &[a, b]),
@@ -166,7 +173,7 @@ pub(crate) fn map_promoted(
 
 /// A matrix product of promoted operands.
 fn matmul(left: &Value, right: &Value) -> PyResult<Value> {
-    let dtype = promoted(left.dtype(), right.dtype())?;
+    let dtype = counted(Op::Mul, promoted(left.dtype(), right.dtype())?);
     let (a, b) = (left.cast(dtype), right.cast(dtype));
     for operand in [&a, &b] {
         if operand.rank() == 0 {
@@ -201,6 +208,15 @@ fn given(py: Python<'_>, value: Value) -> PyResult<Py<PyAny>> {
 }
 
 impl Array {
+    /// The value, as numbers if it has truth values and the op is not for them.
+    fn counted(&self, op: Op) -> Value {
+        let value = self.value();
+        match counted(op, value.dtype()) {
+            dtype if dtype == value.dtype() => value,
+            dtype => value.cast(dtype),
+        }
+    }
+
     fn operate(
         &self,
         py: Python<'_>,
@@ -365,21 +381,18 @@ impl Array {
     }
 
     fn __neg__(&self, py: Python<'_>) -> PyResult<Array> {
-        self.parts(py, |part| -part)
+        let value = self.counted(Op::Neg);
+        Array::of(py, value.parts(|part| -part))
     }
 
     fn __pos__(&self, py: Python<'_>) -> PyResult<Array> {
-        let value = self.value();
-        match value.re.dtype() {
-            DType::Bool => Err(PyTypeError::new_err("`+` is for numbers, not bool")),
-            _ => Array::of(py, value),
-        }
+        Array::of(py, self.counted(Op::Neg))
     }
 
     fn __abs__(&self, py: Python<'_>) -> PyResult<Array> {
-        let value = self.value();
+        let value = self.counted(Op::Abs);
         match &value.im {
-            None => self.parts(py, Tensor::abs),
+            None => Array::of(py, value.parts(Tensor::abs)),
             Some(im) => {
                 let length = Pair(value.re.clone(), im.clone()).abs();
                 Array::of(py, made_of(&[&value], length, None)?)

@@ -87,6 +87,5 @@ def test_mistakes() -> None:
     refused("fft.fft", x, axis=1)
     refused("fft.fft", x, n=0)
     refused("fft.fft", x, norm="sideways")
-    refused("fft.fft", some("int32", (4,)), errors=TypeError)
     refused("fft.fftn", x, s=(2, 2), axes=(0,))
     equal(numpy(lw.fft.fft(lw.asarray(x))), numpy(lw.fft.fftn(lw.asarray(x))))
