@@ -43,12 +43,12 @@ mod _core {
     };
     #[pymodule_export]
     use super::primitives::{
-        arange, arg_reduce, argsort, binary, bitcast, broadcast_to, cast, complex, concat,
-        constant, count, diagonal, einsum, flip, fourier, full, imag, irfft, linalg_cholesky,
-        linalg_det, linalg_eigh, linalg_inv, linalg_qr, linalg_slogdet, linalg_solve,
-        linalg_solve_triangular, linalg_svd, map, nonzero, ops, pad, permute, real, realize,
-        reduce, repeat, reshape, result_type, rfft, roll, scan, scatter, sort, squeeze, stack,
-        take, take_along, tile, tril, triu, unsqueeze, where_,
+        arange, arg_reduce, argsort, binary, bitcast, broadcast_to, cast, complex, complex_exp,
+        complex_log, concat, constant, count, diagonal, einsum, flip, fourier, full, imag, irfft,
+        linalg_cholesky, linalg_det, linalg_eigh, linalg_inv, linalg_qr, linalg_slogdet,
+        linalg_solve, linalg_solve_triangular, linalg_svd, map, nonzero, ops, pad, permute, real,
+        realize, reduce, repeat, reshape, result_type, rfft, roll, scan, scatter, sort, squeeze,
+        stack, take, take_along, tile, tril, triu, unsqueeze, where_,
     };
 
     #[pymodule_init]

@@ -8,6 +8,7 @@ for complex elementary functions", and the references at single functions.
 from __future__ import annotations
 
 import math
+import operator
 
 from . import _core, _dtypes
 from ._core import Array
@@ -32,29 +33,17 @@ def _where(condition: Array, a: Array, b: Array) -> Array:
     return _core.where(condition, a, b)
 
 
-def abs(z: Array) -> Array:
-    re, im = parts(z)
-    return _op("hypot", re, im)
+#: What operators do, they do.
+abs, negative = operator.abs, operator.neg
+add, subtract, multiply = operator.add, operator.sub, operator.mul
+divide, pow = operator.truediv, operator.pow
+equal, not_equal = operator.eq, operator.ne
+exp, log = _core.complex_exp, _core.complex_log
 
 
 def conj(z: Array) -> Array:
     re, im = parts(z)
     return _core.complex(re, -im)
-
-
-def negative(z: Array) -> Array:
-    re, im = parts(z)
-    return _core.complex(-re, -im)
-
-
-def equal(z: Array, w: Array) -> Array:
-    (a, b), (c, d) = parts(z), parts(w)
-    return (a == c) & (b == d)
-
-
-def not_equal(z: Array, w: Array) -> Array:
-    (a, b), (c, d) = parts(z), parts(w)
-    return (a != c) | (b != d)
 
 
 def isnan(z: Array) -> Array:
@@ -70,35 +59,6 @@ def isinf(z: Array) -> Array:
 def isfinite(z: Array) -> Array:
     re, im = parts(z)
     return _op("is_finite", re) & _op("is_finite", im)
-
-
-def add(z: Array, w: Array) -> Array:
-    (a, b), (c, d) = parts(z), parts(w)
-    return _core.complex(a + c, b + d)
-
-
-def subtract(z: Array, w: Array) -> Array:
-    (a, b), (c, d) = parts(z), parts(w)
-    return _core.complex(a - c, b - d)
-
-
-def multiply(z: Array, w: Array) -> Array:
-    (a, b), (c, d) = parts(z), parts(w)
-    return _core.complex(a * c - b * d, a * d + b * c)
-
-
-def divide(z: Array, w: Array) -> Array:
-    """By Smith's method: the smaller part of the divisor over the larger one first."""
-    (a, b), (c, d) = parts(z), parts(w)
-    wide = _op("abs", c) >= _op("abs", d)
-    large, small = _where(wide, c, d), _where(wide, d, c)
-    # Where both are zero, the ratio is 0 / 0; with a ratio of 0 the quotients are those of reals.
-    zero = large == 0
-    ratio = small / _where(zero, _number(1.0, large), large)
-    under = large + small * ratio
-    re = _where(wide, a + b * ratio, a * ratio + b)
-    im = _where(wide, b - a * ratio, b * ratio - a)
-    return _core.complex(re / under, im / under)
 
 
 def reciprocal(z: Array) -> Array:
@@ -128,21 +88,6 @@ def round(z: Array) -> Array:
     return _core.complex(_op("round", re), _op("round", im))
 
 
-def exp(z: Array) -> Array:
-    re, im = parts(z)
-    size = _op("exp", re)
-    # A real argument has a real result, also where the exponential is infinite; and what is
-    # infinitely small or large has no direction, but is known to be that.
-    across = _where(im == 0, im, size * _op("sin", im))
-    along = _where(im == 0, size, size * _op("cos", im))
-    lost = ~_op("is_finite", im)
-    none, endless = (re == -math.inf) & lost, (re == math.inf) & lost
-    zero = _number(0.0, re)
-    return _core.complex(
-        _where(none, zero, _where(endless, size, along)), _where(none, zero, across)
-    )
-
-
 def expm1(z: Array) -> Array:
     re, im = parts(z)
     half = _op("sin", im * 0.5)
@@ -155,31 +100,11 @@ def expm1(z: Array) -> Array:
     return _core.complex(along, _core.imag(turned))
 
 
-def _log_abs(re: Array, im: Array) -> Array:
-    """log |z|; where |z| is near 1, through log1p of |z|**2 - 1, which is small."""
-    x, y = _op("abs", re), _op("abs", im)
-    x, y = _op("max", x, y), _op("min", x, y)
-    # Not of the ordered ones: an infinity beside NaN is one.
-    length = _op("hypot", re, im)
-    near = (length > 0.5) & (length < 3.0)
-    excess = (x - 1.0) * (x + 1.0) + y * y
-    excess = _where(near, excess, _number(0.0, excess))
-    # The length of the largest numbers is none, but that of their halves is.
-    half = _op("log", _op("hypot", re * 0.5, im * 0.5)) + math.log(2.0)
-    far = _where(length > 3.0, half, _op("log", length))
-    return _where(near, _op("log1p", excess) * 0.5, far)
-
-
-def log(z: Array) -> Array:
-    re, im = parts(z)
-    return _core.complex(_log_abs(re, im), _op("atan2", im, re))
-
-
 def log1p(z: Array) -> Array:
     re, im = parts(z)
     near = _op("hypot", re, im) < 0.5
     small = _where(near, re * (re + 2.0) + im * im, _number(0.0, re))
-    along = _where(near, _op("log1p", small) * 0.5, _log_abs(re + 1.0, im))
+    along = _where(near, _op("log1p", small) * 0.5, _core.real(log(_core.complex(re + 1.0, im))))
     return _core.complex(along, _op("atan2", im, re + 1.0))
 
 
@@ -217,20 +142,6 @@ def sqrt(z: Array) -> Array:
     endless = _op("is_inf", im)
     infinity = _number(math.inf, re)
     return _core.complex(_where(endless, infinity, along), _where(endless, im, across))
-
-
-def pow(z: Array, w: Array) -> Array:
-    (a, b), (c, d) = parts(z), parts(w)
-    length, angle = _log_abs(a, b), _op("atan2", b, a)
-    power = exp(_core.complex(c * length - d * angle, c * angle + d * length))
-    # A power of zero is zero, but for the zeroth.
-    zero = (a == 0) & (b == 0)
-    none = (c == 0) & (d == 0)
-    re, im = parts(power)
-    of_zero = _where(none, _number(1.0, a), _number(0.0, a))
-    re = _where(zero & (none | (c > 0)), of_zero, re)
-    im = _where(none | (zero & (c > 0)), _number(0.0, a), im)
-    return _core.complex(_where(none, _number(1.0, a), re), im)
 
 
 def sin(z: Array) -> Array:

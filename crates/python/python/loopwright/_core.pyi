@@ -985,6 +985,12 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
 def complex(re: Any, im: Any) -> Array:
     """Complex numbers of their parts."""
 
+def complex_exp(x: Any) -> Array:
+    """e to the power of complex numbers."""
+
+def complex_log(x: Any) -> Array:
+    """The natural logarithm of complex numbers."""
+
 def concat(arrays: Any, axis: Any) -> Array:
     """Arrays one behind the other along an axis."""
 

@@ -1,7 +1,15 @@
 //! Arithmetic of complex arrays, in terms of their parts.
 
 use loopwright_ops::Op;
-use loopwright_tensor::Tensor;
+use loopwright_tensor::{Tensor, select};
+
+fn and(a: &Tensor, b: &Tensor) -> Tensor {
+    Tensor::map(Op::And, &[a, b])
+}
+
+fn is_finite(x: &Tensor) -> Tensor {
+    Tensor::map(Op::IsFinite, &[x])
+}
 
 /// Real and imaginary parts.
 pub(crate) struct Pair(pub(crate) Tensor, pub(crate) Tensor);
@@ -22,13 +30,16 @@ impl Pair {
         )
     }
 
-    /// The larger part of the divisor is divided by, so that nothing overflows on the way.
+    /// By Smith's method: the smaller part of the divisor over the larger one first, so that nothing overflows on
+    /// the way.
     pub(crate) fn div(&self, other: &Pair) -> Pair {
         let by_real = other.0.abs().ge(&other.1.abs());
-        let pick = |a: &Tensor, b: &Tensor| loopwright_tensor::select(&by_real, a, b);
+        let pick = |a: &Tensor, b: &Tensor| select(&by_real, a, b);
         let (large, small) = (pick(&other.0, &other.1), pick(&other.1, &other.0));
-        let ratio = small / &large;
-        let scale = large + pick(&other.1, &other.0) * &ratio;
+        // Where both are zero, the ratio is 0 / 0; with a ratio of 0 the quotients are those of reals.
+        let none = large.eq(&large.zeros_like());
+        let ratio = &small / select(&none, &large.ones_like(), &large);
+        let scale = large + small * &ratio;
         let re = pick(&(&self.0 + &self.1 * &ratio), &(&self.0 * &ratio + &self.1));
         let im = pick(&(&self.1 - &self.0 * &ratio), &(&self.1 * &ratio - &self.0));
         Pair(re / &scale, im / &scale)
@@ -39,37 +50,63 @@ impl Pair {
     }
 
     pub(crate) fn exp(&self) -> Pair {
-        let length = self.0.exp();
-        // Where the angle is 0, so is the imaginary part, however large the length.
-        let none = self.1.eq(&self.1.zeros_like());
-        let im = loopwright_tensor::select(&none, &self.1, &(&length * self.1.sin()));
-        Pair(&length * self.1.cos(), im)
+        let Pair(re, im) = self;
+        let (length, zero) = (re.exp(), re.zeros_like());
+        // A real argument has a real result, also where the exponential is infinite; and what is infinitely small or
+        // large has no direction, but is known to be that.
+        let real = im.eq(&im.zeros_like());
+        let along = select(&real, &length, &(&length * im.cos()));
+        let across = select(&real, im, &(&length * im.sin()));
+        let lost = !is_finite(im);
+        let none = and(&lost, &re.eq(&(&zero - f64::INFINITY)));
+        let endless = and(&lost, &re.eq(&(&zero + f64::INFINITY)));
+        Pair(
+            select(&none, &zero, &select(&endless, &length, &along)),
+            select(&none, &zero, &across),
+        )
     }
 
     pub(crate) fn log(&self) -> Pair {
         let angle = Tensor::map(Op::Atan2, &[&self.1, &self.0]);
-        Pair(self.abs().log(), angle)
+        Pair(self.log_abs(), angle)
     }
 
-    /// 0 to any power but 0 is 0.
+    /// The logarithm of the length; where that is near 1, through `log1p` of its square less 1, which is small.
+    fn log_abs(&self) -> Tensor {
+        let (x, y) = (self.0.abs(), self.1.abs());
+        let (large, small) = (
+            Tensor::map(Op::Max, &[&x, &y]),
+            Tensor::map(Op::Min, &[&x, &y]),
+        );
+        // Not of the ordered ones: an infinity beside NaN is one.
+        let length = self.abs();
+        let near = and(&length.gt(0.5), &length.lt(3.0));
+        let excess = (&large - 1.0) * (large + 1.0) + &small * &small;
+        let excess = select(&near, &excess, &excess.zeros_like());
+        // The length of the largest numbers is none, but that of their halves is.
+        let half = Pair(&self.0 * 0.5, &self.1 * 0.5).abs().log() + std::f64::consts::LN_2;
+        let far = select(&length.gt(3.0), &half, &length.log());
+        select(&near, &(excess.log1p() * 0.5), &far)
+    }
+
+    /// A power of 0 is 0, but for the zeroth, which is 1.
     pub(crate) fn pow(&self, other: &Pair) -> Pair {
-        let power = self.log().mul(other).exp();
-        let zero = self.0.zeros_like();
-        let is_zero = |pair: &Pair| {
-            let re = pair.0.eq(&pair.0.zeros_like());
-            let im = pair.1.eq(&pair.1.zeros_like());
-            Tensor::map(Op::And, &[&re, &im])
-        };
-        let (base, exponent) = (is_zero(self), is_zero(other));
-        let one = self.0.ones_like();
-        let pick = loopwright_tensor::select;
-        let re = pick(&exponent, &one, &pick(&base, &zero, &power.0));
-        let im = pick(&exponent, &zero, &pick(&base, &zero, &power.1));
+        let Pair(re, im) = self.log().mul(other).exp();
+        let (zero, one) = (re.zeros_like(), re.ones_like());
+        let (base, none) = (self.is_zero(), other.is_zero());
+        let vanishes = and(&base, &other.0.gt(0.0));
+        let re = select(&none, &one, &select(&vanishes, &zero, &re));
+        let im = select(&Tensor::map(Op::Or, &[&none, &vanishes]), &zero, &im);
         Pair(re, im)
     }
 
+    fn is_zero(&self) -> Tensor {
+        let is_zero = |part: &Tensor| part.eq(&part.zeros_like());
+        and(&is_zero(&self.0), &is_zero(&self.1))
+    }
+
     pub(crate) fn equals(&self, other: &Pair) -> Tensor {
-        Tensor::map(Op::And, &[&self.0.eq(&other.0), &self.1.eq(&other.1)])
+        and(&self.0.eq(&other.0), &self.1.eq(&other.1))
     }
 
     /// The matrix product.

@@ -21,6 +21,7 @@ use pyo3::types::{PyComplex, PyDict, PyTuple};
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub(crate) use complex::Pair;
 pub(crate) use convert::{as_array, from_scalar, number, scalar_object};
 pub(crate) use exchange::{asarray, is_array_like, joined, stacked, unpickle};
 pub(crate) use index::places_of;

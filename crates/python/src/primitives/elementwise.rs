@@ -1,7 +1,7 @@
 //! Ops element by element, and which dtype comes out.
 
 use super::{Any, op_named, real_only};
-use crate::array::{Array, Operand, Value, from_scalar, made_of, map_promoted, number};
+use crate::array::{Array, Operand, Pair, Value, from_scalar, made_of, map_promoted, number};
 use crate::dtype::PyDType;
 use crate::errors::OrRaise;
 use crate::promote::promoted;
@@ -126,6 +126,24 @@ pub(crate) fn real(py: Python<'_>, x: &Array) -> PyResult<Array> {
 pub(crate) fn imag(py: Python<'_>, x: &Array) -> PyResult<Array> {
     let value = x.value();
     Array::of(py, made_of(&[&value], value.imaginary(), None)?)
+}
+
+/// e to the power of complex numbers.
+#[pyfunction]
+pub(crate) fn complex_exp(py: Python<'_>, x: &Array) -> PyResult<Array> {
+    of_pair(py, x, Pair::exp)
+}
+
+/// The natural logarithm of complex numbers.
+#[pyfunction]
+pub(crate) fn complex_log(py: Python<'_>, x: &Array) -> PyResult<Array> {
+    of_pair(py, x, Pair::log)
+}
+
+fn of_pair(py: Python<'_>, x: &Array, function: impl Fn(&Pair) -> Pair) -> PyResult<Array> {
+    let value = x.value();
+    let Pair(re, im) = function(&Pair(value.re.clone(), value.imaginary()));
+    Array::of(py, made_of(&[&value], re, Some(im))?)
 }
 
 /// Complex numbers of their parts.

@@ -14,7 +14,8 @@ use pyo3::prelude::*;
 
 pub(crate) use create::{arange, constant, full};
 pub(crate) use elementwise::{
-    binary, bitcast, cast, complex, imag, map, ops, real, result_type, where_,
+    binary, bitcast, cast, complex, complex_exp, complex_log, imag, map, ops, real, result_type,
+    where_,
 };
 pub(crate) use fold::{arg_reduce, argsort, count, reduce, scan, sort};
 pub(crate) use linear::{
