@@ -28,15 +28,23 @@
 //! # Ok::<(), loopwright_tensor::TensorError>(())
 //! ```
 
+mod bidiagonal;
+mod blocks;
 mod eliminate;
 mod factor;
+mod host;
 mod jacobi;
 mod norm;
+mod reflect;
+mod rotate;
+mod tridiagonal;
+mod values;
 
 pub use eliminate::{det, inverse, slogdet, solve, solve_triangular};
-pub use factor::{cholesky, lstsq, qr};
-pub use jacobi::{MAX_JACOBI, eigh, svd};
+pub use factor::{cholesky, complement, lstsq, qr};
+pub use jacobi::MAX_JACOBI;
 pub use norm::{MatrixNorm, kron, matrix_norm, outer, trace, vector_norm};
+pub use values::{eigh, svd};
 
 use crate::error::{ErrorKind, TensorError};
 use crate::node::Tensor;
@@ -77,20 +85,32 @@ fn square(op: &str, a: &Tensor) -> Result<usize, TensorError> {
         let reason = format!("it has {rows} rows and {columns} columns, which must be as many");
         return Err(refuse_shape(op, a.shape(), reason));
     }
-    at_most(op, a, columns, MAX_SIZE)?;
     Ok(rows)
 }
 
+/// Whether matrices are taken apart on the host, for which all values have to be known; otherwise, there are not
+/// more steps than are written out.
 #[track_caller]
-fn at_most(op: &str, a: &Tensor, size: usize, limit: usize) -> Result<(), TensorError> {
-    if size > limit {
-        let reason = format!("{size} steps would be written out, and {limit} are the most");
-        return Err(refuse_shape(op, a.shape(), reason));
-    }
+fn is_large(
+    op: &str,
+    operands: &[&Tensor],
+    size: usize,
+    limit: usize,
+) -> Result<bool, TensorError> {
+    let refuse = |reason: String| refuse_shape(op, operands[0].shape(), reason);
     if size == 0 {
-        return Err(refuse_shape(op, a.shape(), "a matrix has rows and columns"));
+        return Err(refuse("a matrix has rows and columns".to_owned()));
     }
-    Ok(())
+    if size <= limit {
+        return Ok(false);
+    }
+    if operands.iter().all(|operand| host::is_known(operand)) {
+        return Ok(true);
+    }
+    Err(refuse(format!(
+        "{size} steps would be written out, and {limit} are the most where values are not known, as in a \
+         function that is traced"
+    )))
 }
 
 /// The index of rows, as a column (`i64`).
