@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 MAX_AXES: int
-MAX_JACOBI: int
-MAX_MATRIX: int
 __version__: str
 bfloat16: DType
 bool: DType
@@ -1072,6 +1070,9 @@ def kl_divergence(x: Any, target: Any) -> Array:
 def linalg_cholesky(x: Any) -> Array:
     """The lower Cholesky factor."""
 
+def linalg_complement(x: Any) -> Array:
+    """The columns that make those of an orthogonal matrix a square one."""
+
 def linalg_det(x: Any) -> Array:
     """The determinant."""
 
@@ -1081,6 +1082,9 @@ def linalg_eigh(x: Any) -> tuple[Array, Array]:
 def linalg_inv(x: Any) -> Array:
     """The inverse."""
 
+def linalg_on_host(x: Any) -> bool:
+    """Whether the values of matrices are known, and they are large enough to be taken apart on the host."""
+
 def linalg_qr(x: Any) -> tuple[Array, Array]:
     """An orthogonal and an upper triangular factor."""
 
@@ -1089,9 +1093,6 @@ def linalg_slogdet(x: Any) -> tuple[Array, Array]:
 
 def linalg_solve(a: Any, b: Any) -> Array:
     """Solves `a x = b`."""
-
-def linalg_solve_triangular(a: Any, b: Any, lower: Any) -> Array:
-    """Solves `a x = b` for triangular `a`."""
 
 def linalg_svd(x: Any) -> tuple[Array, Array, Array]:
     """Left vectors, values, falling, and right vectors."""

@@ -3,7 +3,7 @@
 use super::blocks::{self, Lu, Triangle};
 use super::host::{is_known, of_each};
 use super::{
-    MAX_SIZE, column, column_index, is_large, matrix, row, row_index, square, with_batch_of,
+    MAX_SIZE, column, column_index, matrix, on_host, row, row_index, square, with_batch_of,
 };
 use crate::error::{ErrorKind, TensorError};
 use crate::node::Tensor;
@@ -142,8 +142,8 @@ pub fn solve(a: &Tensor, b: &Tensor) -> Tensor {
 fn solved(a: &Tensor, b: &Tensor) -> Result<Tensor, TensorError> {
     let size = square("solve", a)?;
     let (left, right, vector) = columns_of("solve", a, b, size)?;
-    let x = match is_large("solve", &[&left], size, MAX_SIZE)? {
-        true if is_known(&right) => solve_on_host(&left, &right, size)?,
+    let x = match on_host("solve", &[&left], size, MAX_SIZE)? {
+        true if is_known(&right) => solution(&left, &right, size)?,
         // A gradient that is mapped may meet a matrix that is known.
         true => inverse(&left).matmul(&right),
         false => {
@@ -162,7 +162,7 @@ fn solved(a: &Tensor, b: &Tensor) -> Result<Tensor, TensorError> {
 }
 
 #[track_caller]
-fn solve_on_host(a: &Tensor, b: &Tensor, size: usize) -> Result<Tensor, TensorError> {
+fn solution(a: &Tensor, b: &Tensor, size: usize) -> Result<Tensor, TensorError> {
     let (_, columns) = matrix("solve", b)?;
     let [x] = of_each(&[a, b], [&[size, columns]], |of| {
         let mut x = of[1].to_vec();
@@ -186,8 +186,8 @@ fn inverted(a: &Tensor) -> Result<Tensor, TensorError> {
     let size = square("inverse", a)?;
     let a = a.unnamed();
     let ones = with_batch_of(&Tensor::eye(size, a.dtype()), &a);
-    let inverse = match is_large("inverse", &[&a], size, MAX_SIZE)? {
-        true => solve_on_host(&a, &ones, size)?,
+    let inverse = match on_host("inverse", &[&a], size, MAX_SIZE)? {
+        true => solution(&a, &ones, size)?,
         false => {
             let inverse = eliminate(&a, Some(&ones), size).solution;
             inverse.expect("there is a right side")
@@ -213,7 +213,7 @@ fn sign(rows: &Tensor, size: usize, dtype: DType) -> Tensor {
 #[track_caller]
 fn pivots_of(op: &str, a: &Tensor) -> Result<(Tensor, Tensor), TensorError> {
     let size = square(op, a)?;
-    if is_large(op, &[a], size, MAX_SIZE)? {
+    if on_host(op, &[a], size, MAX_SIZE)? {
         let [pivots, sign] = of_each(&[a], [&[size], &[]], |a| {
             let (pivots, sign) = Lu::of(a[0], size).pivots();
             [pivots, vec![sign]]
@@ -277,7 +277,7 @@ pub fn solve_triangular(a: &Tensor, b: &Tensor, lower: bool) -> Tensor {
 fn substituted(a: &Tensor, b: &Tensor, lower: bool) -> Result<Tensor, TensorError> {
     let size = square("solve_triangular", a)?;
     let (left, right, vector) = columns_of("solve_triangular", a, b, size)?;
-    let x = match is_large("solve_triangular", &[&left, &right], size, MAX_SIZE)? {
+    let x = match on_host("solve_triangular", &[&left, &right], size, MAX_SIZE)? {
         true => {
             let (_, columns) = matrix("solve_triangular", &right)?;
             let triangle = if lower {

@@ -2,7 +2,7 @@
 
 use super::eliminate::{columns_of, solve_triangular};
 use super::host::{is_known, of_each};
-use super::{MAX_SIZE, blocks, column, column_index, is_large, matrix, row, row_index, square};
+use super::{MAX_SIZE, blocks, column, column_index, matrix, on_host, row, row_index, square};
 use crate::error::TensorError;
 use crate::node::Tensor;
 use crate::ops::{failure, refuse_shape, select, settle};
@@ -21,7 +21,7 @@ pub fn cholesky(a: &Tensor) -> Tensor {
 fn lower_factor(a: &Tensor) -> Result<Tensor, TensorError> {
     let size = square("cholesky", a)?;
     let a = a.unnamed();
-    let factor = match is_large("cholesky", &[&a], size, MAX_SIZE)? {
+    let factor = match on_host("cholesky", &[&a], size, MAX_SIZE)? {
         true => {
             let [l] = of_each(&[&a], [&[size, size]], |a| [blocks::cholesky(a[0], size)])?;
             l
@@ -106,7 +106,7 @@ fn orthogonal(a: &Tensor) -> Result<(Tensor, Tensor), TensorError> {
         return Err(refuse_shape("qr", a.shape(), reason));
     }
     let a = a.unnamed();
-    let (q, r) = match is_large("qr", &[&a], columns, MAX_SIZE)? {
+    let (q, r) = match on_host("qr", &[&a], columns, MAX_SIZE)? {
         true => {
             let tails: [&[usize]; 2] = [&[rows, columns], &[columns, columns]];
             let [q, r] = of_each(&[&a], tails, |a| blocks::qr(a[0], columns, columns))?;

@@ -1,6 +1,6 @@
-//! Large matrices whose values can be asked for: they are taken apart on the host, in `f64`.
+//! Matrices whose values can be asked for: they are taken apart on the host, in `f64`.
 //!
-//! What is small or traced is a formula; this has no largest size, and takes no time to compile.
+//! There is no largest size, and nothing to compile.
 
 use crate::buffer::Buffer;
 use crate::error::TensorError;

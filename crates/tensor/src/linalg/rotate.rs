@@ -15,19 +15,26 @@ pub(super) struct Rotation {
     second: u32,
 }
 
-/// The cosine and sine of the rotation of `(x, y)` to `(r, 0)`, and `r`.
+/// The cosine and sine of the rotation of `(x, y)` to `(r, 0)`, and `r`. Both are not large.
 pub(super) fn rotation_of(x: f64, y: f64) -> (f64, f64, f64) {
     if y == 0.0 {
         return (1.0, 0.0, x);
     }
     let square = x * x + y * y;
-    let length = if square > 1e-280 && square < 1e280 {
-        square.sqrt()
-    } else {
-        x.hypot(y)
-    };
+    if square < SMALL_SQUARE {
+        // Squares of small numbers are not precise, nor are lengths that are not normal numbers.
+        let (cos, sin, length) = rotation_of(x * ENLARGED, y * ENLARGED);
+        return (cos, sin, length / ENLARGED);
+    }
+    let length = square.sqrt();
     (x / length, y / length, length)
 }
+
+/// Smaller squares lose digits.
+const SMALL_SQUARE: f64 = 1e-290;
+
+/// 2 to the power of 600: squares of the smallest numbers become larger than that.
+const ENLARGED: f64 = f64::from_bits((1023 + 600) << 52);
 
 /// An orthogonal matrix whose columns are reflected and rotated.
 ///

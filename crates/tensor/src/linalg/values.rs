@@ -1,7 +1,7 @@
 //! Eigenvalues and singular values: where they are found, and their gradients.
 
 use super::host::of_each;
-use super::{bidiagonal, is_large, jacobi, matrix, square, tridiagonal};
+use super::{bidiagonal, jacobi, matrix, on_host, square, tridiagonal};
 use crate::error::TensorError;
 use crate::node::Tensor;
 use crate::ops::{failure, select, settle};
@@ -31,7 +31,7 @@ pub fn eigh(a: &Tensor) -> (Tensor, Tensor) {
 fn symmetric(a: &Tensor) -> Result<(Tensor, Tensor), TensorError> {
     let size = square("eigh", a)?;
     let a = a.unnamed();
-    let (values, vectors) = match is_large("eigh", &[&a], size, jacobi::MAX_JACOBI)? {
+    let (values, vectors) = match on_host("eigh", &[&a], size, jacobi::MAX_JACOBI)? {
         true => {
             let tails: [&[usize]; 2] = [&[size], &[size, size]];
             let [values, vectors] = of_each(&[&a], tails, |a| tridiagonal::eigh(a[0], size))?;
@@ -78,7 +78,7 @@ fn singular(a: &Tensor) -> Result<(Tensor, Tensor, Tensor), TensorError> {
         let (v, values, u) = singular(&a.t())?;
         return Ok((u, values, v));
     }
-    let (u, values, v) = match is_large("svd", &[&a], columns, jacobi::MAX_JACOBI)? {
+    let (u, values, v) = match on_host("svd", &[&a], columns, jacobi::MAX_JACOBI)? {
         true => {
             let tails: [&[usize]; 3] = [&[rows, columns], &[columns], &[columns, columns]];
             let [u, values, v] = of_each(&[&a], tails, |a| bidiagonal::svd(a[0], columns))?;
