@@ -3,8 +3,8 @@
 mod numeric;
 
 use loopwright_tensor::linalg::{
-    self, MatrixNorm, cholesky, det, eigh, inverse, kron, lstsq, matrix_norm, outer, qr, slogdet,
-    solve, solve_triangular, svd, trace, vector_norm,
+    self, MatrixNorm, cholesky, det, eigh, eigvalsh, inverse, kron, lstsq, matrix_norm, outer, qr,
+    slogdet, solve, solve_triangular, svd, svdvals, trace, vector_norm,
 };
 use loopwright_tensor::{DType, Session, Tensor, TensorError, jit};
 use numeric::{check_second_gradients, close, everywhere, random};
@@ -154,6 +154,7 @@ fn values_and_vectors() {
         );
         let (values, _) = eigh(&Tensor::from([[2.0f64, 1.0], [1.0, 2.0]]));
         close(&values.to_f64()?, &[1.0, 3.0], 1e-14, "known values");
+        same(&eigvalsh(&a), &eigh(&a).0, 0.0, "eigvalsh")?;
         for shape in [[6, 4], [3, 5]] {
             let a = random(&shape, 8);
             let (u, s, v) = svd(&a);
@@ -162,6 +163,7 @@ fn values_and_vectors() {
             same(&u.t().matmul(&u), &eye(size), 1e-12, "left vectors")?;
             same(&v.t().matmul(&v), &eye(size), 1e-12, "right vectors")?;
             assert!(s.to_f64()?.is_sorted_by(|a, b| a >= b));
+            same(&svdvals(&a), &s, 0.0, "svdvals")?;
         }
         Ok(())
     });

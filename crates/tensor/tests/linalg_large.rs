@@ -3,8 +3,8 @@
 mod numeric;
 
 use loopwright_tensor::linalg::{
-    self, cholesky, complement, det, eigh, inverse, lstsq, qr, slogdet, solve, solve_triangular,
-    svd,
+    self, cholesky, complement, det, eigh, eigvalsh, inverse, lstsq, qr, slogdet, solve,
+    solve_triangular, svd, svdvals,
 };
 use loopwright_tensor::{DType, Session, Tensor, TensorError, concat, jacobian, jit, vmap};
 use numeric::{close, everywhere, random, values};
@@ -56,6 +56,7 @@ fn values_and_vectors() {
             let scaled = &vectors * values.unsqueeze(-2);
             same(&a.matmul(&vectors), &scaled, 4096.0, "eigh")?;
             check_orthonormal(&vectors, "eigenvectors")?;
+            same(&eigvalsh(&a), &values, 0.0, "eigvalsh")?;
             let size = shape[shape.len() - 1];
             let values = values.to_f64()?;
             assert!(values.chunks(size).all(|values| values.is_sorted()));
@@ -73,6 +74,7 @@ fn values_and_vectors() {
             same(&made, &a, 1024.0, "svd")?;
             check_orthonormal(&u, "left vectors")?;
             check_orthonormal(&v, "right vectors")?;
+            same(&svdvals(&a), &s, 0.0, "svdvals")?;
             let size = shape[shape.len() - 2..].iter().min().unwrap();
             let s = s.to_f64()?;
             assert!(s.chunks(*size).all(|s| s.is_sorted_by(|a, b| a >= b)));
@@ -154,10 +156,12 @@ fn check_gradients(size: usize) -> Checked {
     let spread = Tensor::from((0..size).map(|i| i as f64).collect::<Vec<_>>());
     let far = random(&[size, size], 1) * 0.1 + Tensor::eye(size, DType::F64) * &spread;
     check_slope(&far, |x| eigh(&symmetric(x)).0, "eigenvalues")?;
+    check_slope(&far, |x| eigvalsh(&symmetric(x)), "eigvalsh")?;
     check_slope(&far, |x| eigh(&symmetric(x)).1.square(), "eigenvectors")?;
     let tall = concat(&[&far, &random(&[5, size], 2)], 0) + 0.1;
     check_slope(&tall, |x| svd(x).0.square(), "left vectors")?;
     check_slope(&tall, |x| svd(x).1, "singular values")?;
+    check_slope(&tall.t(), svdvals, "svdvals")?;
     check_slope(&tall.t(), |x| svd(x).2.square(), "of a wide one")?;
     let a = random(&[size, size], 3) * 0.1 + Tensor::eye(size, DType::F64) * 3.0;
     let b = random(&[size], 4);

@@ -1079,6 +1079,9 @@ def linalg_det(x: Any) -> Array:
 def linalg_eigh(x: Any) -> tuple[Array, Array]:
     """Eigenvalues, rising, and eigenvectors of symmetric matrices."""
 
+def linalg_eigvalsh(x: Any) -> Array:
+    """Eigenvalues of symmetric matrices, rising."""
+
 def linalg_inv(x: Any) -> Array:
     """The inverse."""
 
@@ -1096,6 +1099,9 @@ def linalg_solve(a: Any, b: Any) -> Array:
 
 def linalg_svd(x: Any) -> tuple[Array, Array, Array]:
     """Left vectors, values, falling, and right vectors."""
+
+def linalg_svdvals(x: Any) -> Array:
+    """Singular values, falling."""
 
 def linear(count: Any, features: Any, noise: Any = ..., seed: Any = ...) -> tuple[Examples, list[float], float]:
     """Examples of a linear function with random weights, those weights, and what is added."""

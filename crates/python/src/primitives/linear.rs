@@ -92,6 +92,10 @@ factors! {
     linalg_qr(linalg::qr) -> a b;
     /// Eigenvalues, rising, and eigenvectors of symmetric matrices.
     linalg_eigh(linalg::eigh) -> a b;
+    /// Eigenvalues of symmetric matrices, rising.
+    linalg_eigvalsh(linalg::eigvalsh) -> a;
+    /// Singular values, falling.
+    linalg_svdvals(linalg::svdvals) -> a;
     /// Left vectors, values, falling, and right vectors.
     linalg_svd(linalg::svd) -> a b c;
 }

@@ -23,7 +23,44 @@ pub(super) fn svd(a: &[f64], columns: usize) -> [Vec<f64>; 3] {
     [blocks::product(&q, &u, columns), values, v]
 }
 
+/// The singular values alone.
+pub(super) fn singular_values(a: &[f64], columns: usize) -> Vec<f64> {
+    let solved = match a.len() == columns * columns {
+        true => solved(a, columns, false),
+        false => solved(&blocks::qr(a, columns, 0)[1], columns, false),
+    };
+    match solved {
+        (Some(iteration), scale) => iteration.values(&iteration.order(), scale),
+        (None, _) => vec![f64::NAN; columns],
+    }
+}
+
 fn of_square(a: &[f64], size: usize) -> [Vec<f64>; 3] {
+    let (iteration, scale) = solved(a, size, true);
+    let Some(iteration) = iteration else {
+        return [size * size, size, size * size].map(|count| vec![f64::NAN; count]);
+    };
+    let order = iteration.order();
+    let values = iteration.values(&order, scale);
+    let Iteration {
+        diagonal,
+        places,
+        sides: [u, v],
+        ..
+    } = iteration;
+    let signs = order.iter().map(|at| 1f64.copysign(diagonal[*at]));
+    let signs: Vec<f64> = signs.collect();
+    let order: Vec<usize> = order.iter().map(|at| places[*at]).collect();
+    let ones = vec![1.0; size];
+    [
+        u.into_matrix(&order, &signs),
+        values,
+        v.into_matrix(&order, &ones),
+    ]
+}
+
+/// The iteration at its end, for a square matrix divided by a number, which is given, too.
+fn solved(a: &[f64], size: usize, with_vectors: bool) -> (Option<Iteration>, f64) {
     let scale = scale_of(a);
     let scaled = a.iter().map(|x| x / scale).collect();
     let Bidiagonal {
@@ -37,34 +74,12 @@ fn of_square(a: &[f64], size: usize) -> [Vec<f64>; 3] {
         above,
         places: (0..size).collect(),
         turned: vec![false; size],
-        sides: [
-            Columns::of_reflections(size, &left),
-            Columns::of_reflections(size, &right),
-        ],
+        sides: [left, right].map(|reflections| match with_vectors {
+            true => Columns::of_reflections(size, &reflections),
+            false => Columns::none(),
+        }),
     };
-    if !iteration.run() {
-        return [size * size, size, size * size].map(|count| vec![f64::NAN; count]);
-    }
-    let Iteration {
-        diagonal,
-        places,
-        sides: [u, v],
-        ..
-    } = iteration;
-    let mut order: Vec<usize> = (0..size).collect();
-    order.sort_by(|a, b| diagonal[*b].abs().total_cmp(&diagonal[*a].abs()));
-    let signs: Vec<f64> = order
-        .iter()
-        .map(|at| 1f64.copysign(diagonal[*at]))
-        .collect();
-    let values = order.iter().map(|at| diagonal[*at].abs() * scale).collect();
-    let order: Vec<usize> = order.iter().map(|at| places[*at]).collect();
-    let ones = vec![1.0; size];
-    [
-        u.into_matrix(&order, &signs),
-        values,
-        v.into_matrix(&order, &ones),
-    ]
+    (iteration.run().then_some(iteration), scale)
 }
 
 /// Which side rotations of rows or columns belong to.
@@ -85,6 +100,19 @@ struct Iteration {
 }
 
 impl Iteration {
+    /// The places of values in descending order.
+    fn order(&self) -> Vec<usize> {
+        let size = |at: &usize| self.diagonal[*at].abs();
+        let mut order: Vec<usize> = (0..self.diagonal.len()).collect();
+        order.sort_by(|a, b| size(b).total_cmp(&size(a)));
+        order
+    }
+
+    fn values(&self, order: &[usize], scale: f64) -> Vec<f64> {
+        let values = order.iter().map(|at| self.diagonal[*at].abs() * scale);
+        values.collect()
+    }
+
     /// Makes the matrix diagonal; whether that has come to an end.
     fn run(&mut self) -> bool {
         let whole = largest(&self.diagonal).max(largest(&self.above));

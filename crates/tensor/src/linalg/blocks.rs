@@ -331,7 +331,7 @@ impl Panel {
     }
 }
 
-/// `q` with orthonormal columns, as many as are wanted, and an upper triangle `r` with as many rows as `a` has
+/// `q` with orthonormal columns, as many as are wanted (none, or at least as many as `a` has), and an upper triangle `r` with as many rows as `a` has
 /// columns, whose diagonal is not negative. There are at least as many rows as columns.
 pub(super) fn qr(a: &[f64], columns: usize, wanted: usize) -> [Vec<f64>; 2] {
     let rows = a.len() / columns;
@@ -348,7 +348,7 @@ pub(super) fn qr(a: &[f64], columns: usize, wanted: usize) -> [Vec<f64>; 2] {
     for at in 0..wanted {
         q[at * (wanted + 1)] = 1.0;
     }
-    for panel in panels.iter().rev() {
+    for panel in panels.iter().rev().take_while(|_| wanted > 0) {
         panel.apply(&mut q, wanted, panel.start, false);
     }
     rest.truncate(columns * columns);
@@ -360,7 +360,7 @@ pub(super) fn qr(a: &[f64], columns: usize, wanted: usize) -> [Vec<f64>; 2] {
             for x in &mut line[row..] {
                 *x = -*x;
             }
-            for line in q.chunks_exact_mut(wanted) {
+            for line in q.chunks_exact_mut(wanted.max(1)) {
                 line[row] = -line[row];
             }
         }

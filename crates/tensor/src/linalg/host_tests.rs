@@ -140,6 +140,7 @@ fn eigenvalues() {
         let a = symmetric(&a, size);
         let [values, vectors] = tridiagonal::eigh(&a, size);
         let scale = largest(&a).max(f64::MIN_POSITIVE);
+        assert_eq!(tridiagonal::eigenvalues(&a, size), values, "{name}");
         check_orthonormal(&vectors, size, &name);
         assert!(values.is_sorted(), "{name}: {values:?}");
         let small: Vec<f64> = a.iter().map(|x| x / scale).collect();
@@ -176,6 +177,7 @@ fn singular_values() {
 #[track_caller]
 fn check_svd(a: &[f64], columns: usize, name: &str) {
     let [u, values, v] = bidiagonal::svd(a, columns);
+    assert_eq!(bidiagonal::singular_values(a, columns), values, "{name}");
     check_orthonormal(&u, columns, name);
     check_orthonormal(&v, columns, name);
     assert!(

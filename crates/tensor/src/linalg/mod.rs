@@ -6,8 +6,8 @@
 //! | [`cholesky`] | column by column | [`MAX_SIZE`] | the same in blocks |
 //! | [`solve_triangular`] | substitution | [`MAX_SIZE`] | the same in blocks |
 //! | [`qr`], [`lstsq`] | modified Gram-Schmidt, done twice | [`MAX_SIZE`] | blocks of Householder's reflections |
-//! | [`eigh`] | Jacobi's rotations, all pairs of a round at once, in `5 + log2(columns)` sweeps | [`MAX_JACOBI`] | reflections to a tridiagonal matrix, implicit QR iteration |
-//! | [`svd`] | the same, one-sided | [`MAX_JACOBI`] | reflections to a bidiagonal matrix, Golub and Kahan's iteration |
+//! | [`eigh`], [`eigvalsh`] | Jacobi's rotations, all pairs of a round at once, in `5 + log2(columns)` sweeps | [`MAX_JACOBI`] | reflections to a tridiagonal matrix, implicit QR iteration |
+//! | [`svd`], [`svdvals`] | the same, one-sided | [`MAX_JACOBI`] | reflections to a bidiagonal matrix, Golub and Kahan's iteration |
 //! | [`complement`] | none | | blocks of Householder's reflections |
 //!
 //! A formula is made of tensor ops with one step for each column, so that it runs on every device and in
@@ -17,7 +17,7 @@
 //! ([`jit`](crate::jit())) or mapped ([`vmap`](crate::vmap())), or of variables in one.
 //!
 //! All have gradients by their own formulas, not through the steps; those of factorisations need full rank,
-//! and those of [`eigh`] and [`svd`] need values that differ.
+//! and those of vectors of [`eigh`] and [`svd`] need values that differ.
 //!
 //! Names of axes are dropped. A singular matrix, or one that is not positive definite, gives infinities or NaN, not
 //! an error; so does one with elements that are not finite.
@@ -52,7 +52,7 @@ pub use eliminate::{det, inverse, slogdet, solve, solve_triangular};
 pub use factor::{cholesky, complement, lstsq, qr};
 pub use jacobi::MAX_JACOBI;
 pub use norm::{MatrixNorm, kron, matrix_norm, outer, trace, vector_norm};
-pub use values::{eigh, svd};
+pub use values::{eigh, eigvalsh, svd, svdvals};
 
 use crate::error::{ErrorKind, TensorError};
 use crate::node::Tensor;

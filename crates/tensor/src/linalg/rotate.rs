@@ -8,9 +8,9 @@ const WAITING: usize = 1 << 15;
 
 /// A rotation of two columns, which become `cos * first + sin * second` and `cos * second - sin * first`.
 #[derive(Clone, Copy)]
-pub(super) struct Rotation {
-    pub(super) cos: f64,
-    pub(super) sin: f64,
+struct Rotation {
+    cos: f64,
+    sin: f64,
     first: u32,
     second: u32,
 }
@@ -82,8 +82,20 @@ impl Columns {
         }
     }
 
+    /// No matrix at all, where only values are asked for.
+    pub(super) fn none() -> Columns {
+        Columns {
+            size: 0,
+            strips: Vec::new(),
+            waiting: Vec::new(),
+        }
+    }
+
     /// Rotates two columns.
     pub(super) fn rotate(&mut self, first: usize, second: usize, cos: f64, sin: f64) {
+        if self.size == 0 {
+            return;
+        }
         if self.waiting.len() == WAITING {
             self.settle();
         }

@@ -14,6 +14,31 @@ const PATIENCE: usize = 10;
 /// The eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns; NaN where the iteration
 /// does not come to an end.
 pub(super) fn eigh(a: &[f64], size: usize) -> [Vec<f64>; 2] {
+    let (iteration, scale) = solved(a, size, true);
+    let Some(iteration) = iteration else {
+        return [size, size * size].map(|count| vec![f64::NAN; count]);
+    };
+    let order = iteration.order();
+    let values = order.iter().map(|at| iteration.diagonal[*at] * scale);
+    let values = values.collect();
+    let order: Vec<usize> = order.iter().map(|at| iteration.places[*at]).collect();
+    let vectors = iteration.columns.into_matrix(&order, &vec![1.0; size]);
+    [values, vectors]
+}
+
+/// The eigenvalues alone.
+pub(super) fn eigenvalues(a: &[f64], size: usize) -> Vec<f64> {
+    let (iteration, scale) = solved(a, size, false);
+    let Some(iteration) = iteration else {
+        return vec![f64::NAN; size];
+    };
+    let order = iteration.order();
+    let values = order.iter().map(|at| iteration.diagonal[*at] * scale);
+    values.collect()
+}
+
+/// The iteration at its end, for the matrix divided by a number, which is given, too.
+fn solved(a: &[f64], size: usize, with_vectors: bool) -> (Option<Iteration>, f64) {
     let scale = scale_of(a);
     let mut whole = vec![0.0; size * size];
     for i in 0..size {
@@ -26,22 +51,12 @@ pub(super) fn eigh(a: &[f64], size: usize) -> [Vec<f64>; 2] {
         diagonal,
         beside,
         places: (0..size).collect(),
-        columns: Columns::of_reflections(size, &reflections),
+        columns: match with_vectors {
+            true => Columns::of_reflections(size, &reflections),
+            false => Columns::none(),
+        },
     };
-    if !iteration.run() {
-        return [vec![f64::NAN; size], vec![f64::NAN; size * size]];
-    }
-    let Iteration {
-        diagonal,
-        places,
-        columns,
-        ..
-    } = iteration;
-    let mut order: Vec<usize> = (0..size).collect();
-    order.sort_by(|a, b| diagonal[*a].total_cmp(&diagonal[*b]));
-    let values = order.iter().map(|at| diagonal[*at] * scale).collect();
-    let order: Vec<usize> = order.iter().map(|at| places[*at]).collect();
-    [values, columns.into_matrix(&order, &vec![1.0; size])]
+    (iteration.run().then_some(iteration), scale)
 }
 
 struct Iteration {
@@ -53,6 +68,13 @@ struct Iteration {
 }
 
 impl Iteration {
+    /// The places of values in ascending order.
+    fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.diagonal.len()).collect();
+        order.sort_by(|a, b| self.diagonal[*a].total_cmp(&self.diagonal[*b]));
+        order
+    }
+
     /// Makes the matrix diagonal; whether that has come to an end.
     fn run(&mut self) -> bool {
         let whole = largest(&self.diagonal).max(largest(&self.beside));

@@ -54,6 +54,29 @@ fn symmetric(a: &Tensor) -> Result<(Tensor, Tensor), TensorError> {
     Ok((of_values, of_vectors))
 }
 
+/// The eigenvalues of a symmetric matrix, ascending. On the host, that is less work than [`eigh`].
+#[track_caller]
+pub fn eigvalsh(a: &Tensor) -> Tensor {
+    match failure(&[a]) {
+        Some(failed) => failed,
+        None => settle(eigenvalues(a)),
+    }
+}
+
+#[track_caller]
+fn eigenvalues(a: &Tensor) -> Result<Tensor, TensorError> {
+    let size = square("eigvalsh", a)?;
+    let a = a.unnamed();
+    if !on_host("eigvalsh", &[&a], size, jacobi::MAX_JACOBI)? {
+        return Ok(symmetric(&a)?.0);
+    }
+    let [values] = of_each(&[&a], [&[size]], |a| [tridiagonal::eigenvalues(a[0], size)])?;
+    Ok(values.with_gradient(&[&a], |of, _, gradient| {
+        let (_, vectors) = eigh(&of[0]);
+        vec![(&vectors * gradient.unsqueeze(-2)).matmul(&vectors.t())]
+    }))
+}
+
 /// `u`, the singular values in descending order, and `v` with `u diag(s) vᵀ = a`: as many columns as the
 /// shorter side has. The signs of pairs of columns are open.
 #[track_caller]
@@ -113,4 +136,32 @@ fn singular(a: &Tensor) -> Result<(Tensor, Tensor, Tensor), TensorError> {
         move |_, _, gradient| vec![(&u * gradient.unsqueeze(-2)).matmul(&v.t())]
     });
     Ok((of_u, of_values, of_v))
+}
+
+/// The singular values in descending order. On the host, that is less work than [`svd`].
+#[track_caller]
+pub fn svdvals(a: &Tensor) -> Tensor {
+    match failure(&[a]) {
+        Some(failed) => failed,
+        None => settle(singular_values(a)),
+    }
+}
+
+#[track_caller]
+fn singular_values(a: &Tensor) -> Result<Tensor, TensorError> {
+    let (rows, columns) = matrix("svdvals", a)?;
+    let a = a.unnamed();
+    if rows < columns {
+        return singular_values(&a.t());
+    }
+    if !on_host("svdvals", &[&a], columns, jacobi::MAX_JACOBI)? {
+        return Ok(singular(&a)?.1);
+    }
+    let [values] = of_each(&[&a], [&[columns]], |a| {
+        [bidiagonal::singular_values(a[0], columns)]
+    })?;
+    Ok(values.with_gradient(&[&a], |of, _, gradient| {
+        let (u, _, v) = svd(&of[0]);
+        vec![(&u * gradient.unsqueeze(-2)).matmul(&v.t())]
+    }))
 }
