@@ -1,11 +1,11 @@
 """Linear algebra: the extension `linalg` of the Array API standard.
 
-Functions work on the last two axes; axes before them are a batch. What a matrix that is singular, or
-not positive definite, gives is infinite or NaN, and so is what one gives that is not finite.
+Functions work on the last two axes; axes before them are a batch. What a matrix that is singular,
+or not positive definite, gives is infinite or NaN, and so is what one gives that is not finite.
 
-Real matrices with more than 8 columns are taken apart on the host, where values are known: outside of
-functions that are traced. Inside, the steps are written out, and there are at most 128 columns, and 32
-for `eigh` and `svd`.
+Real matrices with more than 8 columns are taken apart on the host, where values are known: outside
+of functions that are traced. Inside, the steps are written out, and there are at most 128 columns,
+and 32 for `eigh` and `svd`.
 
 >>> import loopwright as lw
 >>> lw.linalg.det(lw.asarray([[2.0, 0.0], [0.0, 3.0]])).item()
@@ -113,7 +113,7 @@ def _doubled(x: Array) -> Array:
 
 
 def _on_host(x: Array) -> bool:
-    """Whether matrices are real, large, and known: the core takes them apart without an end to sizes."""
+    """Whether matrices are real, large and known: the core takes them apart, of any size."""
     return not is_complex(x) and _core.linalg_on_host(x)
 
 

@@ -111,7 +111,7 @@ pub(super) fn eigh(a: &Tensor, size: usize) -> (Tensor, Tensor) {
         .map(|partner| Round::new(partner))
         .collect();
     let mut rest = (a + a.t()) * 0.5;
-    let mut vectors = with_batch_of(&Tensor::eye(size, a.dtype()), &a);
+    let mut vectors = with_batch_of(&Tensor::eye(size, a.dtype()), a);
     for _ in 0..sweeps(size) {
         for round in &rounds {
             let both = rest.take(&round.index, -1).diagonal();
@@ -137,7 +137,7 @@ pub(super) fn svd(a: &Tensor, columns: usize) -> (Tensor, Tensor, Tensor) {
         .map(|partner| Round::new(partner))
         .collect();
     let mut u = a.clone();
-    let mut v = with_batch_of(&Tensor::eye(columns, a.dtype()), &a);
+    let mut v = with_batch_of(&Tensor::eye(columns, a.dtype()), a);
     for _ in 0..sweeps(columns) {
         for round in &rounds {
             let other = u.take(&round.index, -1);

@@ -108,18 +108,29 @@ impl Columns {
     }
 
     fn settle(&mut self) {
+        let Some(start) = self.waiting.first() else {
+            return;
+        };
         for strip in &mut self.strips {
+            // The second column of one rotation is mostly the first of the next, and stays in registers.
+            let mut place = start.first as usize;
+            let mut held = strip[place];
             for rotation in &self.waiting {
                 let Rotation { cos, sin, .. } = *rotation;
                 let (first, second) = (rotation.first as usize, rotation.second as usize);
-                let (a, b) = (strip[first], strip[second]);
-                for lane in 0..WIDE {
-                    strip[first][lane] = cos * a[lane] + sin * b[lane];
+                if first != place {
+                    strip[place] = held;
+                    held = strip[first];
                 }
+                let other = strip[second];
+                let turned = &mut strip[first];
                 for lane in 0..WIDE {
-                    strip[second][lane] = cos * b[lane] - sin * a[lane];
+                    turned[lane] = cos * held[lane] + sin * other[lane];
+                    held[lane] = cos * other[lane] - sin * held[lane];
                 }
+                place = second;
             }
+            strip[place] = held;
         }
         self.waiting.clear();
     }
@@ -128,15 +139,10 @@ impl Columns {
     pub(super) fn into_matrix(mut self, order: &[usize], signs: &[f64]) -> Vec<f64> {
         self.settle();
         let mut matrix = Vec::with_capacity(self.size * self.size);
-        for (strip, from) in self.strips.iter().zip((0..).step_by(WIDE)) {
-            for lane in 0..WIDE.min(self.size - from) {
-                matrix.extend(
-                    order
-                        .iter()
-                        .zip(signs)
-                        .map(|(at, sign)| strip[*at][lane] * sign),
-                );
-            }
+        for row in 0..self.size {
+            let (strip, lane) = (&self.strips[row / WIDE], row % WIDE);
+            let columns = order.iter().zip(signs);
+            matrix.extend(columns.map(|(at, sign)| strip[*at][lane] * sign));
         }
         matrix
     }
