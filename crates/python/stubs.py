@@ -34,6 +34,7 @@ GIVES = {
     "realize": "None",
     "ops": "list[tuple[str, int, str]]",
     "nonzero": "list[Array]",
+    "linalg_on_host": "bool",
     "linalg_slogdet": "tuple[Array, Array]",
     "linalg_qr": "tuple[Array, Array]",
     "linalg_eigh": "tuple[Array, Array]",

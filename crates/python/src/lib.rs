@@ -45,10 +45,11 @@ mod _core {
     use super::primitives::{
         arange, arg_reduce, argsort, binary, bitcast, broadcast_to, cast, complex, complex_exp,
         complex_log, concat, constant, count, diagonal, einsum, flip, fourier, full, imag, irfft,
-        linalg_cholesky, linalg_det, linalg_eigh, linalg_inv, linalg_qr, linalg_slogdet,
-        linalg_solve, linalg_solve_triangular, linalg_svd, map, nonzero, ops, pad, permute, real,
-        realize, reduce, repeat, reshape, result_type, rfft, roll, scan, scatter, sort, squeeze,
-        stack, take, take_along, tile, tril, triu, unsqueeze, where_,
+        linalg_cholesky, linalg_complement, linalg_det, linalg_eigh, linalg_eigvalsh, linalg_inv,
+        linalg_on_host, linalg_qr, linalg_slogdet, linalg_solve, linalg_svd, linalg_svdvals, map,
+        nonzero, ops, pad, permute, real, realize, reduce, repeat, reshape, result_type, rfft,
+        roll, scan, scatter, sort, squeeze, stack, take, take_along, tile, tril, triu, unsqueeze,
+        where_,
     };
 
     #[pymodule_init]
@@ -67,8 +68,6 @@ mod _core {
         super::loops_of::register(module)?;
         super::control::register(module)?;
         module.add("MAX_AXES", loopwright_tensor::MAX_AXES)?;
-        module.add("MAX_MATRIX", loopwright_tensor::linalg::MAX_SIZE)?;
-        module.add("MAX_JACOBI", loopwright_tensor::linalg::MAX_JACOBI)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         loops::register(module)
     }

@@ -3,10 +3,10 @@
 mod numeric;
 
 use loopwright_tensor::linalg::{
-    self, MatrixNorm, cholesky, det, eigh, inverse, kron, lstsq, matrix_norm, outer, qr, slogdet,
-    solve, solve_triangular, svd, trace, vector_norm,
+    self, MatrixNorm, cholesky, det, eigh, eigvalsh, inverse, kron, lstsq, matrix_norm, outer, qr,
+    slogdet, solve, solve_triangular, svd, svdvals, trace, vector_norm,
 };
-use loopwright_tensor::{DType, Session, Tensor, TensorError};
+use loopwright_tensor::{DType, Session, Tensor, TensorError, jit};
 use numeric::{check_second_gradients, close, everywhere, random};
 use std::slice::from_ref;
 
@@ -154,6 +154,7 @@ fn values_and_vectors() {
         );
         let (values, _) = eigh(&Tensor::from([[2.0f64, 1.0], [1.0, 2.0]]));
         close(&values.to_f64()?, &[1.0, 3.0], 1e-14, "known values");
+        same(&eigvalsh(&a), &eigh(&a).0, 0.0, "eigvalsh")?;
         for shape in [[6, 4], [3, 5]] {
             let a = random(&shape, 8);
             let (u, s, v) = svd(&a);
@@ -162,25 +163,29 @@ fn values_and_vectors() {
             same(&u.t().matmul(&u), &eye(size), 1e-12, "left vectors")?;
             same(&v.t().matmul(&v), &eye(size), 1e-12, "right vectors")?;
             assert!(s.to_f64()?.is_sorted_by(|a, b| a >= b));
+            same(&svdvals(&a), &s, 0.0, "svdvals")?;
         }
         Ok(())
     });
 }
 
+/// In functions that are traced, all steps are written out.
 #[test]
-fn the_largest_matrices() {
+fn the_largest_matrices_of_traced_functions() {
     let session = Session::new("x86").unwrap();
     let checked = session.scope(|| -> Checked {
         let a = random(&[linalg::MAX_SIZE, linalg::MAX_SIZE], 1);
         let b = random(&[linalg::MAX_SIZE], 2);
-        same(&a.matmul(&solve(&a, &b)), &b, 1e-9, "solve")?;
+        let solved = jit("solve", |(a, b): &(Tensor, Tensor)| solve(a, b));
+        let x = solved.call(&(a.clone(), b.clone()))?;
+        same(&a.matmul(&x), &b, 1e-9, "solve")?;
         let p = positive(&a);
-        let l = cholesky(&p);
+        let l = jit("cholesky", |p: &Tensor| cholesky(p)).call(&p)?;
         same(&l.matmul(&l.t()), &p, 1e-12, "cholesky")?;
-        let (q, _) = qr(&a);
+        let q = jit("qr", |a: &Tensor| qr(a).0).call(&a)?;
         same(&q.t().matmul(&q), &eye(linalg::MAX_SIZE), 1e-12, "qr")?;
         let a = random(&[linalg::MAX_JACOBI, linalg::MAX_JACOBI], 3);
-        let (u, s, v) = svd(&a);
+        let (u, s, v) = jit("svd", |a: &Tensor| svd(a)).call(&a)?;
         same(&(&u * &s).matmul(&v.t()), &a, 1e-12, "svd")?;
         same(
             &u.t().matmul(&u),
@@ -189,7 +194,7 @@ fn the_largest_matrices() {
             "left vectors",
         )?;
         let p = positive(&a);
-        let (values, vectors) = eigh(&p);
+        let (values, vectors) = jit("eigh", |p: &Tensor| eigh(p)).call(&p)?;
         same(
             &p.matmul(&vectors),
             &(&vectors * values.unsqueeze(-2)),
@@ -310,9 +315,13 @@ fn mistakes() {
         text(qr(&random(&[2, 3], 1)).0),
         "`qr` of [2, 3]: it has 2 rows, fewer than its 3 columns"
     );
+    let traced = jit("traced", |a: &Tensor| det(a));
+    let error = traced
+        .call(&Tensor::zeros([129, 129], DType::F32))
+        .unwrap_err();
     assert_eq!(
-        text(det(&Tensor::zeros([129, 129], DType::F32))),
-        "`det` of [129, 129]: 129 steps would be written out, and 128 are the most"
+        error.kind().to_string(),
+        "`det` of [129, 129]: 129 steps would be written out, and 128 are the most where values are not known"
     );
     assert_eq!(
         text(solve(&eye(3), &random(&[2], 1))),

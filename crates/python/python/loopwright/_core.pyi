@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 MAX_AXES: int
-MAX_JACOBI: int
-MAX_MATRIX: int
 __version__: str
 bfloat16: DType
 bool: DType
@@ -1078,14 +1076,23 @@ def kl_divergence(x: Any, target: Any) -> Array:
 def linalg_cholesky(x: Any) -> Array:
     """The lower Cholesky factor."""
 
+def linalg_complement(x: Any) -> Array:
+    """The columns that make those of an orthogonal matrix a square one."""
+
 def linalg_det(x: Any) -> Array:
     """The determinant."""
 
 def linalg_eigh(x: Any) -> tuple[Array, Array]:
     """Eigenvalues, rising, and eigenvectors of symmetric matrices."""
 
+def linalg_eigvalsh(x: Any) -> Array:
+    """Eigenvalues of symmetric matrices, rising."""
+
 def linalg_inv(x: Any) -> Array:
     """The inverse."""
+
+def linalg_on_host(x: Any) -> bool:
+    """Whether the values of matrices are known, and they are large enough to be taken apart on the host."""
 
 def linalg_qr(x: Any) -> tuple[Array, Array]:
     """An orthogonal and an upper triangular factor."""
@@ -1096,11 +1103,11 @@ def linalg_slogdet(x: Any) -> tuple[Array, Array]:
 def linalg_solve(a: Any, b: Any) -> Array:
     """Solves `a x = b`."""
 
-def linalg_solve_triangular(a: Any, b: Any, lower: Any) -> Array:
-    """Solves `a x = b` for triangular `a`."""
-
 def linalg_svd(x: Any) -> tuple[Array, Array, Array]:
     """Left vectors, values, falling, and right vectors."""
+
+def linalg_svdvals(x: Any) -> Array:
+    """Singular values, falling."""
 
 def linear(count: Any, features: Any, noise: Any = ..., seed: Any = ...) -> tuple[Examples, list[float], float]:
     """Examples of a linear function with random weights, those weights, and what is added."""

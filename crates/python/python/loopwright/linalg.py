@@ -1,10 +1,11 @@
 """Linear algebra: the extension `linalg` of the Array API standard.
 
-Functions work on the last two axes; axes before them are a batch. What a matrix that is singular, or
-not positive definite, gives is infinite or NaN: values are not looked at.
+Functions work on the last two axes; axes before them are a batch. What a matrix that is singular,
+or not positive definite, gives is infinite or NaN, and so is what one gives that is not finite.
 
-Factorisations of small matrices are one program. Those of large ones (more than 128 rows, or 32
-columns for `eigh` and `svd`) are computed step by step, which functions that are traced cannot do.
+Real matrices with more than 8 columns are taken apart on the host, where values are known: outside
+of functions that are traced. Inside, the steps are written out, and there are at most 128 columns,
+and 32 for `eigh` and `svd`.
 
 >>> import loopwright as lw
 >>> lw.linalg.det(lw.asarray([[2.0, 0.0], [0.0, 3.0]])).item()
@@ -17,7 +18,7 @@ import math
 import operator
 from typing import Literal, NamedTuple
 
-from . import _core, _dtypes, _factors
+from . import _core, _dtypes
 from ._core import Array, DType
 from ._dtypes import INEXACT, NUMERIC
 from ._elementwise import abs as _abs
@@ -111,6 +112,16 @@ def _doubled(x: Array) -> Array:
     return _core.concat([top, _core.concat([im, re], x.ndim - 1)], x.ndim - 2)
 
 
+def _on_host(x: Array) -> bool:
+    """Whether matrices are real, large and known: the core takes them apart, of any size."""
+    return not is_complex(x) and _core.linalg_on_host(x)
+
+
+def _beside(q: Array) -> Array:
+    """Orthonormal columns and those that make them a square matrix."""
+    return _core.concat([q, _core.linalg_complement(q)], q.ndim - 1)
+
+
 def cholesky(x: Array, /, *, upper: bool = False) -> Array:
     """The lower triangle `l` with `l lᴴ = x`, or the upper one with `uᴴ u = x`.
 
@@ -127,10 +138,10 @@ def cholesky(x: Array, /, *, upper: bool = False) -> Array:
         order = [at for one in range(size) for at in (one, size + one)]
         index = _core.asarray(order, _dtypes.int64, x.device)
         paired = _core.take(_core.take(_doubled(x), index, x.ndim - 1), index, x.ndim - 2)
-        lower = _factors.cholesky(paired)
+        lower = _core.linalg_cholesky(paired)
         lower = _core.complex(lower[..., ::2, ::2], lower[..., 1::2, ::2])
     else:
-        lower = _factors.cholesky(x)
+        lower = _core.linalg_cholesky(x)
     return adjoint(lower) if upper else lower
 
 
@@ -171,7 +182,7 @@ def det(x: Array, /) -> Array:
     _square("det", x)
     if x.size == 0:
         return _core.constant(x.shape[:-2], 1, x.dtype, x.device)
-    if not is_complex(x) and x.shape[-1] <= _factors.BLOCK:
+    if not is_complex(x):
         return _core.linalg_det(x)
     _, r, phases = triangle(x)
     pivots = _real(diagonal(r))
@@ -205,9 +216,9 @@ def eigh(x: Array, /) -> EighResult:
         return EighResult(_core.constant(x.shape[:-1], 0, _real_dtype(x), x.device), x)
     if is_complex(x):
         q, t = tridiagonal(x)
-        values, vectors = _factors.eigh(t)
+        values, vectors = _core.linalg_eigh(t)
         return EighResult(values, matmul(q, _core.cast(vectors, x.dtype)))
-    return EighResult(*_factors.eigh(x))
+    return EighResult(*_core.linalg_eigh(x))
 
 
 def eigvalsh(x: Array, /) -> Array:
@@ -217,7 +228,9 @@ def eigvalsh(x: Array, /) -> Array:
     >>> lw.linalg.eigvalsh(lw.asarray([[2.0, 0.0], [0.0, 1.0]])).tolist()
     [1.0, 2.0]
     """
-    return eigh(_square("eigvalsh", x)).eigenvalues
+    if _square("eigvalsh", x).size == 0 or is_complex(x):
+        return eigh(x).eigenvalues
+    return _core.linalg_eigvalsh(x)
 
 
 def inv(x: Array, /) -> Array:
@@ -232,7 +245,7 @@ def inv(x: Array, /) -> Array:
         return x
     if is_complex(x):
         return solve(x, unit_matrix(x, x.shape[-1]))
-    return _factors.inv(x)
+    return _core.linalg_inv(x)
 
 
 def matrix_norm(
@@ -372,6 +385,16 @@ def qr(x: Array, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRRe
         if q.size:
             q = unit_matrix(q, rows)[..., :, :inner]
         return QRResult(q, _core.constant((*x.shape[:-2], inner, columns), 0, x.dtype, x.device))
+    if _on_host(x):
+        inner = min(rows, columns)
+        q, r = _core.linalg_qr(x if inner == columns else x[..., :, :inner])
+        if inner < columns:
+            r = _core.concat([r, _core.matmul(adjoint(q), x[..., :, inner:])], x.ndim - 1)
+        if mode == "complete" and inner < rows:
+            q = _beside(q)
+            rest = _core.constant((*x.shape[:-2], rows - inner, columns), 0, x.dtype, x.device)
+            r = _core.concat([r, rest], x.ndim - 2)
+        return QRResult(q, r)
     q, r, _ = triangle(x)
     if mode == "reduced" and rows > columns:
         q, r = q[..., :, :columns], r[..., :columns, :]
@@ -393,7 +416,7 @@ def slogdet(x: Array, /) -> SlogdetResult:
             _core.constant(lead, 1, x.dtype, x.device),
             _core.constant(lead, 0, _real_dtype(x), x.device),
         )
-    if not is_complex(x) and x.shape[-1] <= _factors.BLOCK:
+    if not is_complex(x):
         return SlogdetResult(*_core.linalg_slogdet(x))
     _, r, phases = triangle(x)
     pivots = _real(diagonal(r))
@@ -426,25 +449,25 @@ def solve(x1: Array, x2: Array, /) -> Array:
     elif is_complex(a):
         size = a.shape[-1]
         both = _core.concat([_core.real(b), _core.imag(b)], b.ndim - 2)
-        done = _factors.solve(_doubled(a), both)
+        done = _core.linalg_solve(_doubled(a), both)
         done = _core.complex(done[..., :size, :], done[..., size:, :])
     else:
-        done = _factors.solve(a, b)
+        done = _core.linalg_solve(a, b)
     return _core.squeeze(done, (done.ndim - 1,)) if vector else done
 
 
 def _thin(x: Array) -> tuple[Array, Array, Array]:
-    """Left vectors, values, and right vectors as columns. Left vectors of zeros are not known."""
+    """Left vectors, values, and right vectors as columns.
+
+    Of small matrices, and in functions that are traced, left vectors of zeros are not known.
+    """
     if not is_complex(x):
-        if x.shape[-2] < x.shape[-1]:
-            v, values, u = _factors.svd(adjoint(x))
-            return u, values, v
-        return _factors.svd(x)
+        return _core.linalg_svd(x)
     if x.shape[-2] < x.shape[-1]:
         v, values, u = _thin(adjoint(x))
         return u, values, v
     u, b, v = bidiagonal(x)
-    inner_u, values, inner_v = _factors.svd(b)
+    inner_u, values, inner_v = _core.linalg_svd(b)
     inner_u = _core.cast(_known(inner_u, values, x), x.dtype)
     u = matmul(u[..., :, : x.shape[-1]], inner_u)
     return u, values, matmul(v, _core.cast(inner_v, x.dtype))
@@ -482,6 +505,9 @@ def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
         u, values, vh = svd(adjoint(x), full_matrices=full_matrices)
         return SVDResult(adjoint(vh), values, adjoint(u))
     u, values, v = _thin(x)
+    if _on_host(x):
+        u = _beside(u) if full_matrices and rows > columns else u
+        return SVDResult(u, values, adjoint(v))
     u = completed(u, _kept(values, x))
     if not full_matrices and rows > columns:
         u = u[..., :, :columns]
@@ -499,7 +525,7 @@ def svdvals(x: Array, /) -> Array:
     if x.size == 0:
         shape = (*x.shape[:-2], min(x.shape[-2:]))
         return _core.constant(shape, 0, _real_dtype(x), x.device)
-    return _thin(x)[1]
+    return _thin(x)[1] if is_complex(x) else _core.linalg_svdvals(x)
 
 
 def trace(x: Array, /, *, offset: int = 0, dtype: DType | None = None) -> Array:

@@ -40,10 +40,11 @@ fn factored<const N: usize>(
     py: Python<'_>,
     x: &Array,
     name: &str,
-    function: impl Fn(&Tensor) -> [Tensor; N],
+    function: impl Fn(&Tensor) -> [Tensor; N] + Sync,
 ) -> PyResult<[Array; N]> {
     let value = real_only(x, name)?;
-    let made = function(&value.re);
+    // Large matrices are taken apart now.
+    let made = py.detach(|| value.session.scope(|| function(&value.re)));
     let mut arrays = Vec::with_capacity(N);
     for tensor in made {
         arrays.push(Array::of(py, made_of(&[&value], tensor, None)?)?);
@@ -85,10 +86,16 @@ factors! {
     linalg_inv(linalg::inverse) -> a;
     /// Sign and logarithm of the determinant.
     linalg_slogdet(linalg::slogdet) -> a b;
+    /// The columns that make those of an orthogonal matrix a square one.
+    linalg_complement(linalg::complement) -> a;
     /// An orthogonal and an upper triangular factor.
     linalg_qr(linalg::qr) -> a b;
     /// Eigenvalues, rising, and eigenvectors of symmetric matrices.
     linalg_eigh(linalg::eigh) -> a b;
+    /// Eigenvalues of symmetric matrices, rising.
+    linalg_eigvalsh(linalg::eigvalsh) -> a;
+    /// Singular values, falling.
+    linalg_svdvals(linalg::svdvals) -> a;
     /// Left vectors, values, falling, and right vectors.
     linalg_svd(linalg::svd) -> a b c;
 }
@@ -97,24 +104,16 @@ factors! {
 #[pyfunction]
 pub(crate) fn linalg_solve(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Array> {
     let (a, b) = (real_only(a, "solve")?, real_only(b, "solve")?);
-    let made = linalg::solve(&a.re, &b.re);
-    Array::of(py, made_of(&[&a, &b], made, None)?)
+    let mut made = made_of(&[&a, &b], a.re.clone(), None)?;
+    let session = made.session.clone();
+    made.re = py.detach(|| session.scope(|| linalg::solve(&a.re, &b.re)));
+    Array::of(py, made)
 }
 
-/// Solves `a x = b` for triangular `a`.
+/// Whether the values of matrices are known, and they are large enough to be taken apart on the host.
 #[pyfunction]
-pub(crate) fn linalg_solve_triangular(
-    py: Python<'_>,
-    a: &Array,
-    b: &Array,
-    lower: bool,
-) -> PyResult<Array> {
-    let (a, b) = (
-        real_only(a, "solve_triangular")?,
-        real_only(b, "solve_triangular")?,
-    );
-    let made = linalg::solve_triangular(&a.re, &b.re, lower);
-    Array::of(py, made_of(&[&a, &b], made, None)?)
+pub(crate) fn linalg_on_host(x: &Array) -> PyResult<bool> {
+    Ok(linalg::is_on_host(&real_only(x, "linalg_on_host")?.re))
 }
 
 fn pair_of(value: &Value) -> Complex {

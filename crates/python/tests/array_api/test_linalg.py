@@ -304,38 +304,120 @@ def test_pseudo_inverses_and_ranks(dtype: str, shape: tuple[int, ...]) -> None:
         close(lw.linalg.pinv(lw.asarray(x), rtol=0.9), np.linalg.pinv(x, rtol=0.9), dtype, 256)
 
 
-LARGE = [("float32", 40), ("float64", 67), ("complex128", 35)]
+LARGE = [("float32", 40), ("float64", 67), ("complex128", 35), ("float32", 200), ("float64", 130)]
 
 
 @pytest.mark.parametrize(("dtype", "size"), LARGE)
-def test_matrices_larger_than_one_program(dtype: str, size: int) -> None:
-    """Rotations and reflections are computed step by step there."""
+def test_values_and_vectors_of_large_matrices(dtype: str, size: int) -> None:
     x = some(dtype, (size, size))
     units = 8.0 * size
     check_svd(x, dtype, units)
-    check_svd(some(dtype, (3 * size, size)), dtype, units)
+    check_svd(some(dtype, (size + 70, size)), dtype, units)
+    check_svd(some(dtype, (size, size + 5)), dtype, units)
     x = (x + adjoint(x)) / np.asarray(2, dtype)
+    check_eigh(x, dtype, units)
+
+
+def check_eigh(x: np.ndarray, dtype: str, units: float) -> None:
     values, vectors = map(numpy, lw.linalg.eigh(lw.asarray(x)))
     close(values, np.linalg.eigvalsh(x), real(dtype), units)
-    close(adjoint(vectors) @ vectors, np.eye(size).astype(dtype), dtype, units)
-    close((vectors * values) @ adjoint(vectors), x, dtype, units)
+    close(lw.linalg.eigvalsh(lw.asarray(x)), np.linalg.eigvalsh(x), real(dtype), units)
+    unit = np.broadcast_to(np.eye(x.shape[-1]), x.shape).astype(dtype)
+    close(adjoint(vectors) @ vectors, unit, dtype, units)
+    close((vectors * values[..., None, :]) @ adjoint(vectors), x, dtype, units)
 
 
-def test_matrices_larger_than_a_block() -> None:
-    dtype, size = "float64", 150
-    x, b = regular(dtype, (size, size)), some(dtype, (size, 3))
+def special(size: int) -> dict[str, np.ndarray]:
+    """Matrices with values that are the same, zero, or of very different sizes."""
+    rng = np.random.default_rng(size)
+    q, _ = np.linalg.qr(rng.normal(size=(size, size)))
+    falling = 10.0 ** np.linspace(0, -14, size)
+    return {
+        "zeros": np.zeros((size, size)),
+        "unit": np.eye(size),
+        "ones": np.ones((size, size)),
+        "negative": -(q * (1 + np.arange(size))) @ q.T,
+        "two values": (q * np.where(np.arange(size) % 2, 3.0, -1.0)) @ q.T,
+        "falling": (q * falling) @ q.T,
+        "half rank": (q * (np.arange(size) < size // 2)) @ q.T,
+        "large": rng.normal(size=(size, size)) * 1e30,
+        "small": rng.normal(size=(size, size)) * 1e-30,
+    }
+
+
+@pytest.mark.parametrize("dtype", FLOATING)
+def test_values_and_vectors_of_special_matrices(dtype: str) -> None:
+    for size in (12, 50):
+        for name, x in special(size).items():
+            x = x.astype(dtype)
+            scale = np.asarray(max(float(np.max(np.abs(x))), 1e-30), dtype)
+            # What is compared is near 1, whatever the sizes are.
+            values, vectors = map(numpy, lw.linalg.eigh(lw.asarray(x + x.T)))
+            unit = np.eye(size).astype(dtype)
+            close(vectors.T @ vectors, unit, dtype, 8.0 * size)
+            made = (vectors * (values / scale)) @ vectors.T
+            close(made, (x + x.T) / scale, dtype, 8.0 * size)
+            u, s, vh = map(numpy, lw.linalg.svd(lw.asarray(x)))
+            assert np.all(s[:-1] >= s[1:]) and s[-1] >= 0, name
+            close(u.T @ u, unit, dtype, 8.0 * size)
+            close(vh @ vh.T, unit, dtype, 8.0 * size)
+            close((u * (s / scale)) @ vh, x / scale, dtype, 8.0 * size)
+    x = special(50)["half rank"].astype(dtype)
+    rtol = 1e-4
+    assert lw.linalg.matrix_rank(lw.asarray(x), rtol=rtol).item() == 25
+    close(lw.linalg.pinv(lw.asarray(x), rtol=rtol), np.linalg.pinv(x, rtol=rtol), dtype, 400)
+    for ord in (2, -2, "nuc"):
+        want = np.linalg.norm(x, ord)
+        close(lw.linalg.matrix_norm(lw.asarray(x), ord=ord), np.asarray(want, dtype), dtype, 400)
+
+
+@pytest.mark.parametrize(("dtype", "shape"), [("float64", (300, 300)), ("float32", (2, 3, 33, 33))])
+def test_factors_of_large_matrices(dtype: str, shape: tuple[int, ...]) -> None:
+    size = shape[-1]
+    x, b = regular(dtype, shape), some(dtype, (size, 3))
     close(lw.linalg.solve(lw.asarray(x), lw.asarray(b)), np.linalg.solve(x, b), dtype, 4096)
     close(lw.linalg.inv(lw.asarray(x)), np.linalg.inv(x), dtype, 4096)
     sign, logarithm = lw.linalg.slogdet(lw.asarray(x))
     want = np.linalg.slogdet(x)
     close(sign, want.sign, dtype)
     close(logarithm, want.logabsdet, dtype)
-    close(lw.linalg.det(lw.asarray(x / 5)), np.linalg.det(x / 5), dtype, 4096)
-    y = positive(dtype, (size, size))
-    close(lw.linalg.cholesky(lw.asarray(y)), np.linalg.cholesky(y), dtype)
-    q, r = map(numpy, lw.linalg.qr(lw.asarray(x)))
-    close(q @ r, x, dtype)
-    close(q.T @ q, np.eye(size), dtype)
+    # Far from the largest and the smallest numbers.
+    near = np.asarray(x / np.exp(want.logabsdet / size)[..., None, None], dtype)
+    close(lw.linalg.det(lw.asarray(near)), np.linalg.det(near), dtype, 8192)
+    y = positive(dtype, shape)
+    close(lw.linalg.cholesky(lw.asarray(y)), np.linalg.cholesky(y), dtype, 256)
+    for rows, columns in ((size, size), (size + 30, size), (size, size + 30)):
+        x = some(dtype, (*shape[:-2], rows, columns))
+        for mode in ("reduced", "complete"):
+            q, r = map(numpy, lw.linalg.qr(lw.asarray(x), mode=mode))
+            inner = rows if mode == "complete" else min(rows, columns)
+            assert q.shape[-2:] == (rows, inner) and r.shape[-2:] == (inner, columns)
+            close(q @ r, x, dtype, 256)
+            unit = np.broadcast_to(np.eye(inner), (*shape[:-2], inner, inner)).astype(dtype)
+            close(adjoint(q) @ q, unit, dtype, 256)
+            equal(r, np.triu(r))
+
+
+def test_large_matrices_in_functions() -> None:
+    x = regular("float64", (40, 40))
+    x = x + x.T
+
+    def spread(x: lw.Array) -> lw.Array:
+        values, vectors = lw.linalg.eigh(x)
+        return lw.sum(values * values) + lw.sum(vectors[0, :] ** 2)
+
+    # The sum of the squares of values is that of all elements, and rows have length 1.
+    close(lw.grad(spread)(lw.asarray(x)), 2 * x, "float64", 4096)
+    close(
+        lw.grad(lambda x: lw.sum(lw.linalg.svdvals(x) ** 2))(lw.asarray(x)),
+        2 * x,
+        "float64",
+        4096,
+    )
+    with pytest.raises(ValueError, match="40 steps would be written out, and 32 are the most"):
+        lw.jit(lw.linalg.eigvalsh)(lw.asarray(x))
+    small = lw.asarray(x[:12, :12])
+    close(lw.jit(lw.linalg.svdvals)(small), np.linalg.svd(x[:12, :12]).S, "float64", 256)
 
 
 def test_mistakes() -> None:

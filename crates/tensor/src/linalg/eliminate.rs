@@ -1,6 +1,10 @@
 //! Elimination and substitution.
 
-use super::{at_most, column, column_index, matrix, row, row_index, square, with_batch_of};
+use super::blocks::{self, Lu, Triangle};
+use super::host::{is_known, of_each};
+use super::{
+    MAX_SIZE, column, column_index, matrix, on_host, row, row_index, square, with_batch_of,
+};
 use crate::error::{ErrorKind, TensorError};
 use crate::node::Tensor;
 use crate::ops::{failure, select, settle, stack};
@@ -138,14 +142,34 @@ pub fn solve(a: &Tensor, b: &Tensor) -> Tensor {
 fn solved(a: &Tensor, b: &Tensor) -> Result<Tensor, TensorError> {
     let size = square("solve", a)?;
     let (left, right, vector) = columns_of("solve", a, b, size)?;
-    let x = eliminate(&left, Some(&right), size).solution;
-    let x = x.expect("there is a right side");
-    let x = x.with_gradient(&[&left, &right], |of, x, gradient| {
-        let right = solve(&of[0].t(), gradient);
-        vec![-right.matmul(&x.t()), right]
-    });
+    let x = match on_host("solve", &[&left], size, MAX_SIZE)? {
+        true if is_known(&right) => solution(&left, &right, size)?,
+        // A gradient that is mapped may meet a matrix that is known.
+        true => inverse(&left).matmul(&right),
+        false => {
+            let x = eliminate(&left, Some(&right), size).solution;
+            x.expect("there is a right side")
+        }
+    };
+    let x = x
+        .stop_gradient()
+        .with_gradient(&[&left, &right], |of, x, gradient| {
+            let right = solve(&of[0].t(), gradient);
+            vec![-right.matmul(&x.t()), right]
+        });
     x.check()?;
     Ok(if vector { x.squeeze(-1) } else { x })
+}
+
+#[track_caller]
+fn solution(a: &Tensor, b: &Tensor, size: usize) -> Result<Tensor, TensorError> {
+    let (_, columns) = matrix("solve", b)?;
+    let [x] = of_each(&[a, b], [&[size, columns]], |of| {
+        let mut x = of[1].to_vec();
+        Lu::of(of[0], size).solve(&mut x);
+        [x]
+    })?;
+    Ok(x)
 }
 
 /// The inverse of a matrix.
@@ -162,11 +186,18 @@ fn inverted(a: &Tensor) -> Result<Tensor, TensorError> {
     let size = square("inverse", a)?;
     let a = a.unnamed();
     let ones = with_batch_of(&Tensor::eye(size, a.dtype()), &a);
-    let inverse = eliminate(&a, Some(&ones), size).solution;
-    let inverse = inverse.expect("there is a right side");
-    Ok(inverse.with_gradient(&[&a], |_, inverse, gradient| {
-        vec![-inverse.t().matmul(gradient).matmul(&inverse.t())]
-    }))
+    let inverse = match on_host("inverse", &[&a], size, MAX_SIZE)? {
+        true => solution(&a, &ones, size)?,
+        false => {
+            let inverse = eliminate(&a, Some(&ones), size).solution;
+            inverse.expect("there is a right side")
+        }
+    };
+    Ok(inverse
+        .stop_gradient()
+        .with_gradient(&[&a], |_, inverse, gradient| {
+            vec![-inverse.t().matmul(gradient).matmul(&inverse.t())]
+        }))
 }
 
 /// 1 or -1: whether the rows that pivots stand in are an even permutation.
@@ -178,23 +209,40 @@ fn sign(rows: &Tensor, size: usize, dtype: DType) -> Tensor {
     select(&later, &steps, &steps.ones_like()).prod([-2, -1])
 }
 
+/// The pivots of a matrix, along a new last axis, and the sign of the exchanges of rows.
+#[track_caller]
+fn pivots_of(op: &str, a: &Tensor) -> Result<(Tensor, Tensor), TensorError> {
+    let size = square(op, a)?;
+    if on_host(op, &[a], size, MAX_SIZE)? {
+        let [pivots, sign] = of_each(&[a], [&[size], &[]], |a| {
+            let (pivots, sign) = Lu::of(a[0], size).pivots();
+            [pivots, vec![sign]]
+        })?;
+        return Ok((pivots, sign));
+    }
+    let left = eliminate(a, None, size);
+    let sign = sign(&left.rows, size, a.dtype());
+    Ok((left.pivots, sign))
+}
+
 /// The determinant of a matrix. Its gradient needs an inverse.
 #[track_caller]
 pub fn det(a: &Tensor) -> Tensor {
     if let Some(failed) = failure(&[a]) {
         return failed;
     }
-    let size = match square("det", a) {
-        Ok(size) => size,
+    let a = a.unnamed();
+    let (pivots, sign) = match pivots_of("det", &a) {
+        Ok(both) => both,
         Err(error) => return Tensor::of_error(error),
     };
-    let a = a.unnamed();
-    let left = eliminate(&a, None, size);
-    let value = left.pivots.prod(-1) * sign(&left.rows, size, a.dtype());
-    value.with_gradient(&[&a], |of, value, gradient| {
-        let scale = (value * gradient).unsqueeze(-1).unsqueeze(-1);
-        vec![inverse(&of[0]).t() * scale]
-    })
+    let value = pivots.prod(-1) * sign;
+    value
+        .stop_gradient()
+        .with_gradient(&[&a], |of, value, gradient| {
+            let scale = (value * gradient).unsqueeze(-1).unsqueeze(-1);
+            vec![inverse(&of[0]).t() * scale]
+        })
 }
 
 /// The sign of the determinant, and the logarithm of its absolute value, which does not overflow.
@@ -203,14 +251,13 @@ pub fn slogdet(a: &Tensor) -> (Tensor, Tensor) {
     if let Some(failed) = failure(&[a]) {
         return (failed.clone(), failed);
     }
-    let size = match square("slogdet", a) {
-        Ok(size) => size,
+    let a = a.unnamed();
+    let (pivots, sign) = match pivots_of("slogdet", &a) {
+        Ok(both) => both,
         Err(error) => return (Tensor::of_error(error.clone()), Tensor::of_error(error)),
     };
-    let a = a.unnamed();
-    let left = eliminate(&a, None, size);
-    let signs = left.pivots.sign().prod(-1) * sign(&left.rows, size, a.dtype());
-    let log = left.pivots.abs().log().sum(-1);
+    let signs = pivots.sign().prod(-1) * sign;
+    let log = pivots.abs().log().sum(-1);
     let log = log.with_gradient(&[&a], |of, _, gradient| {
         vec![inverse(&of[0]).t() * gradient.unsqueeze(-1).unsqueeze(-1)]
     });
@@ -230,13 +277,41 @@ pub fn solve_triangular(a: &Tensor, b: &Tensor, lower: bool) -> Tensor {
 fn substituted(a: &Tensor, b: &Tensor, lower: bool) -> Result<Tensor, TensorError> {
     let size = square("solve_triangular", a)?;
     let (left, right, vector) = columns_of("solve_triangular", a, b, size)?;
-    at_most("solve_triangular", a, size, super::MAX_SIZE)?;
+    let x = match on_host("solve_triangular", &[&left, &right], size, MAX_SIZE)? {
+        true => {
+            let (_, columns) = matrix("solve_triangular", &right)?;
+            let triangle = if lower {
+                Triangle::Lower
+            } else {
+                Triangle::Upper
+            };
+            let [x] = of_each(&[&left, &right], [&[size, columns]], |of| {
+                let mut x = of[1].to_vec();
+                blocks::substitute(of[0], size, &mut x, triangle);
+                [x]
+            })?;
+            x
+        }
+        false => substitute(&left, &right, size, lower),
+    };
+    let x = x.with_gradient(&[&left, &right], move |of, x, gradient| {
+        let right = solve_triangular(&of[0].t(), gradient, !lower);
+        let left = -right.matmul(&x.t());
+        let left = if lower { left.tril(0) } else { left.triu(0) };
+        vec![left, right]
+    });
+    x.check()?;
+    Ok(if vector { x.squeeze(-1) } else { x })
+}
+
+#[track_caller]
+fn substitute(left: &Tensor, right: &Tensor, size: usize, lower: bool) -> Tensor {
     let index = row_index(size);
     let mut x = right.clone();
     for step in 0..size {
         let at = if lower { step } else { size - 1 - step };
         let place = Tensor::scalar(at as i64);
-        let factors = column(&left, at);
+        let factors = column(left, at);
         let line = row(&x, at) / row(&factors, at);
         let later = if lower {
             index.gt(&place)
@@ -246,12 +321,5 @@ fn substituted(a: &Tensor, b: &Tensor, lower: bool) -> Result<Tensor, TensorErro
         let rest = select(&later, &(&x - factors * &line), &x);
         x = select(&index.eq(&place), &line, &rest);
     }
-    let x = x.with_gradient(&[&left, &right], move |of, x, gradient| {
-        let right = solve_triangular(&of[0].t(), gradient, !lower);
-        let left = -right.matmul(&x.t());
-        let left = if lower { left.tril(0) } else { left.triu(0) };
-        vec![left, right]
-    });
-    x.check()?;
-    Ok(if vector { x.squeeze(-1) } else { x })
+    x
 }

@@ -1,7 +1,8 @@
 //! Factors: Cholesky's, and an orthogonal with a triangular one.
 
 use super::eliminate::{columns_of, solve_triangular};
-use super::{at_most, column, column_index, matrix, row, row_index, square};
+use super::host::{is_known, of_each};
+use super::{MAX_SIZE, blocks, column, column_index, matrix, on_host, row, row_index, square};
 use crate::error::TensorError;
 use crate::node::Tensor;
 use crate::ops::{failure, refuse_shape, select, settle};
@@ -20,6 +21,28 @@ pub fn cholesky(a: &Tensor) -> Tensor {
 fn lower_factor(a: &Tensor) -> Result<Tensor, TensorError> {
     let size = square("cholesky", a)?;
     let a = a.unnamed();
+    let factor = match on_host("cholesky", &[&a], size, MAX_SIZE)? {
+        true => {
+            let [l] = of_each(&[&a], [&[size, size]], |a| [blocks::cholesky(a[0], size)])?;
+            l
+        }
+        false => column_by_column(&a, size),
+    };
+    Ok(factor
+        .stop_gradient()
+        .with_gradient(&[&a], |_, factor, gradient| {
+            // Half of what flows to the diagonal; see Murray, "Differentiation of the Cholesky decomposition".
+            let inner = factor.t().matmul(gradient).tril(0);
+            let inner = &inner - diagonal_of(&inner) * 0.5;
+            let upper = factor.t();
+            let left = solve_triangular(&upper, &inner, false);
+            let both = solve_triangular(&upper, &left.t(), false);
+            vec![(both.t() + both) * 0.5]
+        }))
+}
+
+#[track_caller]
+fn column_by_column(a: &Tensor, size: usize) -> Tensor {
     let (rows, columns) = (row_index(size), column_index(size));
     // Column after column of the rest becomes one of the factor, in place.
     let mut rest = a.clone();
@@ -36,15 +59,7 @@ fn lower_factor(a: &Tensor) -> Result<Tensor, TensorError> {
         let right = columns.gt(&place);
         rest = select(&columns.eq(&place), &whole, &select(&right, &less, &rest));
     }
-    Ok(rest.with_gradient(&[&a], |_, factor, gradient| {
-        // Half of what flows to the diagonal; see Murray, "Differentiation of the Cholesky decomposition".
-        let inner = factor.t().matmul(gradient).tril(0);
-        let inner = &inner - diagonal_of(&inner) * 0.5;
-        let upper = factor.t();
-        let left = solve_triangular(&upper, &inner, false);
-        let both = solve_triangular(&upper, &left.t(), false);
-        vec![(both.t() + both) * 0.5]
-    }))
+    rest
 }
 
 /// A matrix with only its diagonal.
@@ -90,11 +105,21 @@ fn orthogonal(a: &Tensor) -> Result<(Tensor, Tensor), TensorError> {
         let reason = format!("it has {rows} rows, fewer than its {columns} columns");
         return Err(refuse_shape("qr", a.shape(), reason));
     }
-    at_most("qr", a, columns, super::MAX_SIZE)?;
     let a = a.unnamed();
-    // Once more: what rounding left of the other columns is taken out too.
-    let q = gram_schmidt(&gram_schmidt(&a, columns), columns).stop_gradient();
-    let r = q.t().matmul(&a).triu(0).stop_gradient();
+    let (q, r) = match on_host("qr", &[&a], columns, MAX_SIZE)? {
+        true => {
+            let tails: [&[usize]; 2] = [&[rows, columns], &[columns, columns]];
+            let [q, r] = of_each(&[&a], tails, |a| blocks::qr(a[0], columns, columns))?;
+            (q, r)
+        }
+        false => {
+            // Once more: what rounding left of the other columns is taken out too.
+            let q = gram_schmidt(&gram_schmidt(&a, columns), columns);
+            let r = q.t().matmul(&a).triu(0);
+            (q, r)
+        }
+    };
+    let (q, r) = (q.stop_gradient(), r.stop_gradient());
     // With q̄ and r̄ what flows to q and r: ā = (q̄ + q s(r r̄ᵀ - q̄ᵀ q)) r⁻ᵀ, where s copies the lower triangle.
     let symmetric = |inner: &Tensor| inner.tril(0) + inner.tril(-1).t();
     let behind = |left: &Tensor, r: &Tensor| solve_triangular(r, &left.t(), false).t();
@@ -112,6 +137,40 @@ fn orthogonal(a: &Tensor) -> Result<(Tensor, Tensor), TensorError> {
         }
     });
     Ok((of_q, of_r))
+}
+
+/// Orthonormal columns that make those of `q`, which are orthonormal, a square matrix. They are found on the host:
+/// values have to be known, which they are not in a function that is traced.
+#[track_caller]
+pub fn complement(q: &Tensor) -> Tensor {
+    match failure(&[q]) {
+        Some(failed) => failed,
+        None => settle(other_columns(q)),
+    }
+}
+
+#[track_caller]
+fn other_columns(q: &Tensor) -> Result<Tensor, TensorError> {
+    let (rows, columns) = matrix("complement", q)?;
+    let refuse = |reason: String| Err(refuse_shape("complement", q.shape(), reason));
+    if columns == 0 || rows <= columns {
+        return refuse(format!(
+            "there is nothing beside {columns} columns with {rows} rows"
+        ));
+    }
+    if !is_known(q) {
+        return refuse("its values are not known, as in a function that is traced".to_owned());
+    }
+    let q = q.unnamed();
+    let [other] = of_each(&[&q], [&[rows, rows - columns]], |q| {
+        let [square, _] = blocks::qr(q[0], columns, rows);
+        let rest = square.chunks_exact(rows).flat_map(|row| &row[columns..]);
+        [rest.copied().collect()]
+    })?;
+    // The columns turn as little as they can where those of `q` change.
+    Ok(other.with_gradient(&[&q], |of, other, gradient| {
+        vec![-other.matmul(&gradient.t().matmul(&of[0]))]
+    }))
 }
 
 /// The `x` for which `a x` is nearest to `b`, for a matrix of full rank with at least as many rows as

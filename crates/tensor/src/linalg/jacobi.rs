@@ -1,14 +1,14 @@
-//! Eigenvalues and singular values by Jacobi's rotations.
+//! Jacobi's rotations, written out.
 //!
 //! A sweep rotates every pair of columns once. It has rounds, as a tournament has, in each of which every
 //! column meets another one, and all pairs of a round are rotated at once.
 
-use super::{at_most, matrix, square, with_batch_of};
-use crate::error::TensorError;
+use super::with_batch_of;
 use crate::node::Tensor;
-use crate::ops::{failure, select, settle};
+use crate::ops::select;
 
-/// The most columns.
+/// The most columns of matrices whose rotations are written out: those of [`eigh`](super::eigh) and
+/// [`svd`](super::svd) in functions that are traced or mapped.
 pub const MAX_JACOBI: usize = 32;
 
 /// How many sweeps there are: 5 and the logarithm of the columns to base 2. They converge quadratically
@@ -96,15 +96,6 @@ impl Round {
     }
 }
 
-/// `1 / (v[j] - v[i])`, and 0 where they are the same.
-#[track_caller]
-fn inverse_gaps(values: &Tensor) -> Tensor {
-    let gaps = values.unsqueeze(-2) - values.unsqueeze(-1);
-    let same = gaps.eq(&gaps.number(0));
-    let safe = select(&same, &gaps.ones_like(), &gaps);
-    select(&same, &gaps.zeros_like(), &safe.recip())
-}
-
 /// Columns in an order along the last axis.
 #[track_caller]
 fn ordered(columns: &Tensor, order: &Tensor) -> Tensor {
@@ -112,29 +103,15 @@ fn ordered(columns: &Tensor, order: &Tensor) -> Tensor {
     columns.take_along(&index, -1)
 }
 
-/// The eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns. Their signs are open.
+/// The eigenvalues of symmetric matrices, ascending, and their eigenvectors.
 #[track_caller]
-pub fn eigh(a: &Tensor) -> (Tensor, Tensor) {
-    if let Some(failed) = failure(&[a]) {
-        return (failed.clone(), failed);
-    }
-    match symmetric(a) {
-        Ok(both) => both,
-        Err(error) => (settle(Err(error.clone())), settle(Err(error))),
-    }
-}
-
-#[track_caller]
-fn symmetric(a: &Tensor) -> Result<(Tensor, Tensor), TensorError> {
-    let size = square("eigh", a)?;
-    at_most("eigh", a, size, MAX_JACOBI)?;
-    let a = a.unnamed();
+pub(super) fn eigh(a: &Tensor, size: usize) -> (Tensor, Tensor) {
     let rounds: Vec<Round> = rounds(size)
         .iter()
         .map(|partner| Round::new(partner))
         .collect();
-    let mut rest = (&a + a.t()) * 0.5;
-    let mut vectors = with_batch_of(&Tensor::eye(size, a.dtype()), &a);
+    let mut rest = (a + a.t()) * 0.5;
+    let mut vectors = with_batch_of(&Tensor::eye(size, a.dtype()), a);
     for _ in 0..sweeps(size) {
         for round in &rounds {
             let both = rest.take(&round.index, -1).diagonal();
@@ -148,53 +125,19 @@ fn symmetric(a: &Tensor) -> Result<(Tensor, Tensor), TensorError> {
     }
     let values = rest.diagonal();
     let order = values.argsort(-1, false);
-    let values = values.take_along(&order, -1).stop_gradient();
-    let vectors = ordered(&vectors, &order).stop_gradient();
-    // What the formulas are made of has gradients itself: for second derivatives.
-    let of_vectors = vectors.with_gradient(&[&a], |of, vectors, gradient| {
-        let values = (vectors * of[0].matmul(vectors)).sum(-2);
-        let inner = inverse_gaps(&values) * vectors.t().matmul(gradient);
-        let flow = vectors.matmul(&inner).matmul(&vectors.t());
-        vec![(&flow + flow.t()) * 0.5]
-    });
-    let of_values = values.with_gradient(&[&a], {
-        let vectors = of_vectors.clone();
-        move |_, _, gradient| vec![(&vectors * gradient.unsqueeze(-2)).matmul(&vectors.t())]
-    });
-    Ok((of_values, of_vectors))
+    (values.take_along(&order, -1), ordered(&vectors, &order))
 }
 
-/// `u`, the singular values in descending order, and `v` with `u diag(s) vᵀ = a`: as many columns as the
-/// shorter side has. The signs of pairs of columns are open.
+/// Left vectors, singular values, descending, and right vectors, of matrices with at least as many rows as
+/// columns.
 #[track_caller]
-pub fn svd(a: &Tensor) -> (Tensor, Tensor, Tensor) {
-    if let Some(failed) = failure(&[a]) {
-        return (failed.clone(), failed.clone(), failed);
-    }
-    match singular(a) {
-        Ok(all) => all,
-        Err(error) => {
-            let failed = settle(Err(error));
-            (failed.clone(), failed.clone(), failed)
-        }
-    }
-}
-
-#[track_caller]
-fn singular(a: &Tensor) -> Result<(Tensor, Tensor, Tensor), TensorError> {
-    let (rows, columns) = matrix("svd", a)?;
-    let a = a.unnamed();
-    if rows < columns {
-        let (v, values, u) = singular(&a.t())?;
-        return Ok((u, values, v));
-    }
-    at_most("svd", &a, columns, MAX_JACOBI)?;
+pub(super) fn svd(a: &Tensor, columns: usize) -> (Tensor, Tensor, Tensor) {
     let rounds: Vec<Round> = rounds(columns)
         .iter()
         .map(|partner| Round::new(partner))
         .collect();
     let mut u = a.clone();
-    let mut v = with_batch_of(&Tensor::eye(columns, a.dtype()), &a);
+    let mut v = with_batch_of(&Tensor::eye(columns, a.dtype()), a);
     for _ in 0..sweeps(columns) {
         for round in &rounds {
             let other = u.take(&round.index, -1);
@@ -206,35 +149,9 @@ fn singular(a: &Tensor) -> Result<(Tensor, Tensor, Tensor), TensorError> {
     }
     let values = (&u * &u).sum(-2).sqrt();
     let order = values.argsort(-1, true);
-    let values = values.take_along(&order, -1).stop_gradient();
-    let (u, v) = (ordered(&u, &order), ordered(&v, &order).stop_gradient());
-    let u = (u / values.unsqueeze(-2)).stop_gradient();
-    // The gaps are those of the values' squares. Values and the other side's vectors are made of one side's
-    // again, so that they have gradients, for second derivatives.
-    let skew = |left: &Tensor, gradient: &Tensor, values: &Tensor| {
-        let inner = left.t().matmul(gradient);
-        inverse_gaps(&values.square()) * (&inner - inner.t())
-    };
-    let other_side = |product: Tensor| {
-        let values = product.norm(-2);
-        (product / values.unsqueeze(-2), values)
-    };
-    let of_u = u.with_gradient(&[&a], move |of, u, gradient| {
-        let (v, values) = other_side(of[0].t().matmul(u));
-        let turned = u.matmul(&(skew(u, gradient, &values) * values.unsqueeze(-2)));
-        let beside = (gradient - u.matmul(&u.t().matmul(gradient))) / values.unsqueeze(-2);
-        vec![(turned + beside).matmul(&v.t())]
-    });
-    let of_v = v.with_gradient(&[&a], move |of, v, gradient| {
-        let (u, values) = other_side(of[0].matmul(v));
-        let inner = skew(v, gradient, &values) * values.unsqueeze(-1);
-        vec![u.matmul(&inner).matmul(&v.t())]
-    });
-    let of_values = values.with_gradient(&[&a], {
-        let (u, v) = (of_u.clone(), of_v.clone());
-        move |_, _, gradient| vec![(&u * gradient.unsqueeze(-2)).matmul(&v.t())]
-    });
-    Ok((of_u, of_values, of_v))
+    let values = values.take_along(&order, -1);
+    let u = ordered(&u, &order) / values.unsqueeze(-2);
+    (u, values, ordered(&v, &order))
 }
 
 #[cfg(test)]

@@ -1,20 +1,26 @@
 //! Linear algebra on the last two axes; axes before them are a batch.
 //!
-//! | function | method | largest size |
-//! |---|---|---|
-//! | [`solve`], [`inverse`], [`det`], [`slogdet`] | elimination by Gauss and Jordan with partial pivoting | [`MAX_SIZE`] |
-//! | [`cholesky`] | column by column | [`MAX_SIZE`] |
-//! | [`solve_triangular`] | substitution | [`MAX_SIZE`] |
-//! | [`qr`], [`lstsq`] | modified Gram-Schmidt, done twice | [`MAX_SIZE`] columns |
-//! | [`eigh`], [`svd`] | Jacobi's rotations (one-sided for `svd`), all pairs of a round at once, in `5 + log2(columns)` sweeps | [`MAX_JACOBI`] columns |
+//! | function | formula | most columns | on the host |
+//! |---|---|---|---|
+//! | [`solve`], [`inverse`], [`det`], [`slogdet`] | elimination by Gauss and Jordan with partial pivoting | [`MAX_SIZE`] | blocked elimination with partial pivoting |
+//! | [`cholesky`] | column by column | [`MAX_SIZE`] | the same in blocks |
+//! | [`solve_triangular`] | substitution | [`MAX_SIZE`] | the same in blocks |
+//! | [`qr`], [`lstsq`] | modified Gram-Schmidt, done twice | [`MAX_SIZE`] | blocks of Householder's reflections |
+//! | [`eigh`], [`eigvalsh`] | Jacobi's rotations, all pairs of a round at once, in `5 + log2(columns)` sweeps | [`MAX_JACOBI`] | reflections to a tridiagonal matrix, implicit QR iteration |
+//! | [`svd`], [`svdvals`] | the same, one-sided | [`MAX_JACOBI`] | reflections to a bidiagonal matrix, Golub and Kahan's iteration |
+//! | [`complement`] | none | | blocks of Householder's reflections |
 //!
-//! Each is a formula of tensor ops with one step for each column, so that it runs on every device and in
-//! compiled functions; the steps are written out, hence the largest sizes, which have to be known. All
-//! have gradients by their own formulas, not through the steps; those of factorisations need full rank,
-//! and those of [`eigh`] and [`svd`] need values that differ.
+//! A formula is made of tensor ops with one step for each column, so that it runs on every device and in
+//! compiled functions; the steps are written out, hence the largest sizes. Matrices with more than 8 columns
+//! whose values can be asked for are computed on the host, at once and in `f64`, whatever their dtype: there is no
+//! largest size. Values cannot be asked for where they are made of arguments of a function that is traced
+//! ([`jit`](crate::jit())) or mapped ([`vmap`](crate::vmap())), or of variables in one.
 //!
-//! Names of axes are dropped. A singular matrix gives infinities or NaN, not an error: values are not
-//! looked at.
+//! All have gradients by their own formulas, not through the steps; those of factorisations need full rank,
+//! and those of vectors of [`eigh`] and [`svd`] need values that differ.
+//!
+//! Names of axes are dropped. A singular matrix, or one that is not positive definite, gives infinities or NaN, not
+//! an error; so does one with elements that are not finite.
 //!
 //! ```
 //! # use loopwright_x86 as _;
@@ -28,23 +34,39 @@
 //! # Ok::<(), loopwright_tensor::TensorError>(())
 //! ```
 
+mod bidiagonal;
+mod blocks;
 mod eliminate;
 mod factor;
+mod host;
+#[cfg(test)]
+mod host_tests;
 mod jacobi;
 mod norm;
+mod reflect;
+mod rotate;
+mod tridiagonal;
+mod values;
 
 pub use eliminate::{det, inverse, slogdet, solve, solve_triangular};
-pub use factor::{cholesky, lstsq, qr};
-pub use jacobi::{MAX_JACOBI, eigh, svd};
+pub use factor::{cholesky, complement, lstsq, qr};
+pub use jacobi::MAX_JACOBI;
 pub use norm::{MatrixNorm, kron, matrix_norm, outer, trace, vector_norm};
+pub use values::{eigh, eigvalsh, svd, svdvals};
 
 use crate::error::{ErrorKind, TensorError};
 use crate::node::Tensor;
 use crate::ops::refuse_shape;
 use crate::shape::Axis;
 
-/// The largest matrices that are taken apart by steps; of those with more rows than columns, the most columns.
+/// The largest matrices whose steps are written out, in functions that are traced or mapped; of those with more
+/// rows than columns, the most columns.
 pub const MAX_SIZE: usize = 128;
+
+/// Matrices of up to so many columns are always formulas. Large batches of them are computed beside each other,
+/// 30000 eigenvalue problems of this size in a twentieth of the host's time; a single one takes the host less time
+/// at any size, and a formula of 32 columns half a second to compile.
+const SMALL: usize = 8;
 
 /// The sizes of a matrix of floats.
 #[track_caller]
@@ -77,20 +99,35 @@ fn square(op: &str, a: &Tensor) -> Result<usize, TensorError> {
         let reason = format!("it has {rows} rows and {columns} columns, which must be as many");
         return Err(refuse_shape(op, a.shape(), reason));
     }
-    at_most(op, a, columns, MAX_SIZE)?;
     Ok(rows)
 }
 
+/// Whether the values of matrices are known, and the shorter side is long enough for them to be taken apart on the
+/// host.
+pub fn is_on_host(a: &Tensor) -> bool {
+    let [.., rows, columns] = a.shape().axes() else {
+        return false;
+    };
+    let known = |axis: &Axis| axis.known().is_some_and(|size| size > SMALL);
+    known(rows) && known(columns) && host::is_known(a)
+}
+
+/// Whether matrices are taken apart on the host; otherwise, there are not more steps than are written out.
 #[track_caller]
-fn at_most(op: &str, a: &Tensor, size: usize, limit: usize) -> Result<(), TensorError> {
-    if size > limit {
-        let reason = format!("{size} steps would be written out, and {limit} are the most");
-        return Err(refuse_shape(op, a.shape(), reason));
-    }
+fn on_host(op: &str, operands: &[&Tensor], size: usize, limit: usize) -> Result<bool, TensorError> {
+    let refuse = |reason: String| refuse_shape(op, operands[0].shape(), reason);
     if size == 0 {
-        return Err(refuse_shape(op, a.shape(), "a matrix has rows and columns"));
+        return Err(refuse("a matrix has rows and columns".to_owned()));
     }
-    Ok(())
+    if size > SMALL && operands.iter().all(|operand| host::is_known(operand)) {
+        return Ok(true);
+    }
+    if size > limit {
+        return Err(refuse(format!(
+            "{size} steps would be written out, and {limit} are the most where values are not known"
+        )));
+    }
+    Ok(false)
 }
 
 /// The index of rows, as a column (`i64`).

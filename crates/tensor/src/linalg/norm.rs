@@ -1,6 +1,6 @@
 //! Norms, traces and products of all pairs.
 
-use super::{matrix, svd};
+use super::{matrix, svdvals};
 use crate::einsum::einsum;
 use crate::error::{ErrorKind, TensorError};
 use crate::node::Tensor;
@@ -64,8 +64,8 @@ pub fn matrix_norm(a: &Tensor, norm: MatrixNorm) -> Tensor {
         MatrixNorm::Frobenius => a.norm([-2, -1]),
         MatrixNorm::One => a.abs().sum(-2).max(-1),
         MatrixNorm::Infinity => a.abs().sum(-1).max(-1),
-        MatrixNorm::Spectral => svd(a).1.max(-1),
-        MatrixNorm::Nuclear => svd(a).1.sum(-1),
+        MatrixNorm::Spectral => svdvals(a).max(-1),
+        MatrixNorm::Nuclear => svdvals(a).sum(-1),
     }
 }
 
