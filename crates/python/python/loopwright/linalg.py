@@ -90,13 +90,15 @@ class SVDResult(NamedTuple):
 
 
 def _matrix(name: str, x: Array, allowed: frozenset[DType] = INEXACT) -> Array:
-    if expect(name, x, allowed).ndim < 2:
+    x = expect(name, x, allowed)
+    if x.ndim < 2:
         raise ValueError(f"{name}: a matrix has two axes, shape {x.shape} has not")
     return x
 
 
 def _square(name: str, x: Array) -> Array:
-    if _matrix(name, x).shape[-1] != x.shape[-2]:
+    x = _matrix(name, x)
+    if x.shape[-1] != x.shape[-2]:
         raise ValueError(f"{name}: shape {x.shape} is not that of square matrices")
     return x
 
@@ -129,7 +131,7 @@ def cholesky(x: Array, /, *, upper: bool = False) -> Array:
     >>> lw.linalg.cholesky(lw.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    _square("cholesky", x)
+    x = _square("cholesky", x)
     if x.size == 0:
         return x
     if is_complex(x):
@@ -152,8 +154,8 @@ def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     >>> lw.linalg.cross(lw.asarray([1, 0, 0]), lw.asarray([0, 1, 0])).tolist()
     [0, 0, 1]
     """
-    expect("cross", x1, NUMERIC)
-    expect("cross", x2, NUMERIC)
+    x1 = expect("cross", x1, NUMERIC)
+    x2 = expect("cross", x2, NUMERIC)
     a, b = together("cross", x1, x2, allowed=NUMERIC)
     places = (axis_of("cross", axis, a), axis_of("cross", axis, b))
     if a.shape[places[0]] != 3 or b.shape[places[1]] != 3:
@@ -179,7 +181,7 @@ def det(x: Array, /) -> Array:
     >>> lw.linalg.det(lw.asarray([[0.0, 1.0], [1.0, 0.0]])).item()
     -1.0
     """
-    _square("det", x)
+    x = _square("det", x)
     if x.size == 0:
         return _core.constant(x.shape[:-2], 1, x.dtype, x.device)
     if not is_complex(x):
@@ -211,7 +213,7 @@ def eigh(x: Array, /) -> EighResult:
     >>> lw.linalg.eigh(lw.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues.tolist()
     [1.0, 2.0]
     """
-    _square("eigh", x)
+    x = _square("eigh", x)
     if x.size == 0:
         return EighResult(_core.constant(x.shape[:-1], 0, _real_dtype(x), x.device), x)
     if is_complex(x):
@@ -228,7 +230,8 @@ def eigvalsh(x: Array, /) -> Array:
     >>> lw.linalg.eigvalsh(lw.asarray([[2.0, 0.0], [0.0, 1.0]])).tolist()
     [1.0, 2.0]
     """
-    if _square("eigvalsh", x).size == 0 or is_complex(x):
+    x = _square("eigvalsh", x)
+    if x.size == 0 or is_complex(x):
         return eigh(x).eigenvalues
     return _core.linalg_eigvalsh(x)
 
@@ -240,7 +243,7 @@ def inv(x: Array, /) -> Array:
     >>> lw.linalg.inv(lw.asarray([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    _square("inv", x)
+    x = _square("inv", x)
     if x.size == 0:
         return x
     if is_complex(x):
@@ -261,7 +264,7 @@ def matrix_norm(
     >>> lw.linalg.matrix_norm(lw.asarray([[3.0, 0.0], [0.0, 4.0]])).item()
     5.0
     """
-    _matrix("matrix_norm", x)
+    x = _matrix("matrix_norm", x)
     rows, columns = x.ndim - 2, x.ndim - 1
     if ord in ("fro", None):
         return vector_norm(x, axis=(rows, columns), keepdims=keepdims)
@@ -290,7 +293,7 @@ def matrix_power(x: Array, n: int, /) -> Array:
     >>> lw.linalg.matrix_power(lw.asarray([[2.0, 0.0], [0.0, 3.0]]), 2).tolist()
     [[4.0, 0.0], [0.0, 9.0]]
     """
-    _square("matrix_power", x)
+    x = _square("matrix_power", x)
     n = operator.index(n)
     if n < 0:
         x, n = inv(x), -n
@@ -323,7 +326,7 @@ def matrix_rank(x: Array, /, *, rtol: float | Array | None = None) -> Array:
     >>> lw.linalg.matrix_rank(lw.asarray([[1.0, 1.0], [1.0, 1.0]])).item()
     1
     """
-    _matrix("matrix_rank", x)
+    x = _matrix("matrix_rank", x)
     if x.size == 0:
         return _core.constant(x.shape[:-2], 0, _dtypes.int64, x.device)
     values = svdvals(x)
@@ -351,7 +354,7 @@ def pinv(x: Array, /, *, rtol: float | Array | None = None) -> Array:
     >>> lw.linalg.pinv(lw.asarray([[2.0], [0.0]])).tolist()
     [[0.5, 0.0]]
     """
-    _matrix("pinv", x)
+    x = _matrix("pinv", x)
     if x.size == 0:
         shape = (*x.shape[:-2], x.shape[-1], x.shape[-2])
         return _core.constant(shape, 0, x.dtype, x.device)
@@ -378,7 +381,8 @@ def qr(x: Array, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRRe
     """
     if mode not in ("reduced", "complete"):
         raise ValueError(f"qr: mode is 'reduced' or 'complete', not {mode!r}")
-    rows, columns = _matrix("qr", x).shape[-2:]
+    x = _matrix("qr", x)
+    rows, columns = x.shape[-2:]
     if x.size == 0:
         inner = min(rows, columns) if mode == "reduced" else rows
         q = _core.constant((*x.shape[:-2], rows, inner), 0, x.dtype, x.device)
@@ -409,7 +413,7 @@ def slogdet(x: Array, /) -> SlogdetResult:
     >>> sign.item(), logarithm.item()
     (-1.0, 0.0)
     """
-    _square("slogdet", x)
+    x = _square("slogdet", x)
     if x.size == 0:
         lead = x.shape[:-2]
         return SlogdetResult(
@@ -434,8 +438,8 @@ def solve(x1: Array, x2: Array, /) -> Array:
     >>> lw.linalg.solve(lw.asarray([[2.0, 0.0], [0.0, 4.0]]), lw.asarray([2.0, 2.0])).tolist()
     [1.0, 0.5]
     """
-    _square("solve", x1)
-    expect("solve", x2, INEXACT)
+    x1 = _square("solve", x1)
+    x2 = expect("solve", x2, INEXACT)
     if x2.ndim == 0:
         raise ValueError("solve: the right side is a vector or a matrix")
     a, b = together("solve", x1, x2, allowed=INEXACT)
@@ -490,7 +494,8 @@ def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
     >>> lw.linalg.svd(lw.asarray([[3.0, 0.0], [0.0, 4.0]])).S.tolist()
     [4.0, 3.0]
     """
-    rows, columns = _matrix("svd", x).shape[-2:]
+    x = _matrix("svd", x)
+    rows, columns = x.shape[-2:]
     if x.size == 0:
         inner = min(rows, columns)
         values = _core.constant((*x.shape[:-2], inner), 0, _real_dtype(x), x.device)
@@ -521,7 +526,7 @@ def svdvals(x: Array, /) -> Array:
     >>> lw.linalg.svdvals(lw.asarray([[3.0, 0.0], [0.0, 4.0]])).tolist()
     [4.0, 3.0]
     """
-    _matrix("svdvals", x)
+    x = _matrix("svdvals", x)
     if x.size == 0:
         shape = (*x.shape[:-2], min(x.shape[-2:]))
         return _core.constant(shape, 0, _real_dtype(x), x.device)
@@ -552,7 +557,8 @@ def vector_norm(
     >>> lw.linalg.vector_norm(lw.asarray([3.0, 4.0])).item()
     5.0
     """
-    axes = axes_of("vector_norm", axis, expect("vector_norm", x, INEXACT))
+    x = expect("vector_norm", x, INEXACT)
+    axes = axes_of("vector_norm", axis, x)
     sizes = _abs(x)
     if ord in (math.inf, -math.inf):
         if math.prod(x.shape[at] for at in axes) == 0 and ord > 0:

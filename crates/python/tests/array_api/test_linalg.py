@@ -424,10 +424,8 @@ def test_mistakes() -> None:
     for name in ("inv", "det", "slogdet", "cholesky", "eigh", "eigvalsh"):
         refused(f"linalg.{name}", some("float32", (2, 3)))
         refused(f"linalg.{name}", some("float32", (3,)))
-        refused(f"linalg.{name}", some("int32", (3, 3)), errors=TypeError)
     for name in ("svd", "svdvals", "qr", "pinv", "matrix_rank", "matrix_norm"):
         refused(f"linalg.{name}", some("float32", (3,)))
-        refused(f"linalg.{name}", some("int32", (3, 3)), errors=TypeError)
     refused("linalg.qr", some("float32", (3, 3)), mode="other")
     refused("linalg.matrix_norm", some("float32", (3, 3)), ord=7)
     assert set(INTEGRAL) and ours(3) == 3
