@@ -239,6 +239,19 @@ fn in_traced_functions() {
     });
 }
 
+/// All steps in one loop over the batch: the arrays between them would be more than a stack is, were each its own.
+#[test]
+fn many_steps_for_each_of_a_batch() {
+    Session::new("x86").unwrap().scope(|| {
+        let a = positive(&random(&[4, 32, 32], 3).cast(DType::F32));
+        let values = jit("values", |a: &Tensor| eigh(a).0);
+        same(&values.call(&a).unwrap(), &eigvalsh(&a), 64.0, "eigh").unwrap();
+        let a = positive(&random(&[3, 64, 64], 4).cast(DType::F32));
+        let solutions = jit("solutions", |a: &Tensor| solve(a, a));
+        same(&solutions.call(&a).unwrap(), &eye_like(&a), 4096.0, "solve").unwrap();
+    });
+}
+
 #[test]
 fn what_is_not_finite() {
     everywhere(|| {

@@ -135,6 +135,11 @@ impl Memory {
         self.classes.len()
     }
 
+    /// Whether the memory is an alloc whose address stays within loads and stores of this function.
+    pub fn is_contained(&self, class: Class) -> bool {
+        self.classes[class.0 as usize].contained
+    }
+
     /// Whether a write may change memory of the class.
     pub fn may_change(&self, write: Write, class: Class) -> bool {
         let info = self.classes[class.0 as usize];

@@ -31,6 +31,7 @@ pub mod inline_virtual;
 pub mod licm;
 pub mod log_stores;
 pub mod promote;
+pub mod share;
 pub mod simplify;
 pub mod unroll;
 
@@ -48,6 +49,7 @@ pub const NAMES: &[&str] = &[
     "cse",
     "licm",
     "dce",
+    "share",
 ];
 
 /// The names of the deliberately wrong passes.
@@ -74,6 +76,7 @@ pub fn by_name(name: &str) -> Option<Pass> {
         "cse" => compacting!(cse::run),
         "licm" => compacting!(licm::run),
         "dce" => compacting!(dce::run),
+        "share" => compacting!(share::all),
         "expand_math" => compacting!(expand_math::run),
         "divide_invariant" => compacting!(divide_invariant::run),
         #[cfg(any(test, feature = "broken-pass"))]
@@ -94,6 +97,7 @@ fn function_pass(name: &str) -> Option<fn(&mut Function)> {
         "cse" => cse::run,
         "licm" => licm::run,
         "dce" => dce::run,
+        "share" => share::run,
         #[cfg(any(test, feature = "broken-pass"))]
         "cse_ignores_stores" => broken::cse_ignores_stores,
         #[cfg(any(test, feature = "broken-pass"))]
@@ -114,7 +118,8 @@ impl Pipeline {
     /// Loops are written out first and their indices folded, which tells `promote` and
     /// `inline_virtual` which elements are meant; what they uncover is simplified once more.
     /// Invariant motion comes before common subexpressions: what it moves out of neighbouring loops
-    /// meets in one block, where it is found to be the same.
+    /// meets in one block, where it is found to be the same. Arrays share memory last, when it is known
+    /// which are left; only where there is much of it.
     pub fn standard() -> Pipeline {
         Pipeline {
             names: vec![
@@ -126,6 +131,7 @@ impl Pipeline {
                 "licm",
                 "cse",
                 "dce",
+                "share",
             ],
         }
     }

@@ -16,6 +16,9 @@ use loopwright_ops::{DType, Op};
 use rustc_hash::FxHashMap;
 use smallvec::smallvec;
 
+/// Most bytes of a function's arrays: half of what threads have for a stack where nothing else is said.
+const MOST_FRAME: u64 = 1 << 20;
+
 /// A bound of a loop.
 #[derive(Clone, Copy)]
 pub(crate) enum Bound {
@@ -444,6 +447,11 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
                 })?;
                 // Whole registers are never read beyond an array: that much is between arrays.
                 let at = self.allocate(bytes, 64);
+                if self.code.frame > MOST_FRAME {
+                    return Err(Refusal(format!(
+                        "the private arrays of a function have more than {MOST_FRAME} bytes, which a thread's stack may not have"
+                    )));
+                }
                 self.arrays.insert(value, at);
                 Ok(())
             }
