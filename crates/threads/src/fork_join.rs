@@ -9,17 +9,20 @@
 //! begins there, and what it read or wrote in the loop before may still lie in its core's caches. Who is done
 //! at home takes pieces of others, the nearest first, so that nobody waits for a thread that is late.
 //!
-//! What sharing a loop must cost is one cache line to the worker, with the loop in it, and the same line back
-//! when the worker is done. All that changes hands there, whether the loop is open and the workers that are
-//! in it, is one word of that line; what is left of a home is a word on a line of its own, which others
-//! come for only when they have nothing else to do.
+//! What sharing a loop must cost is one cache line to the worker, with the loop in it, and one back when the worker is
+//! done. Nobody but the caller writes the first, so that all workers can read it at once: words that all of them
+//! change would go from one to the next, and with 16 threads that alone took 3 microseconds. So a worker says on a line of
+//! its own that it is in the loop, and then looks once more whether the loop is open; the caller closes it, and
+//! then looks who is in. Between the two steps of each lies a fence, so that at least one of them sees the
+//! other.
 
 use crate::affinity::pin_to_core;
 use crate::error::ThreadsError;
 use crate::lines::Lines;
 use crate::park::{Parker, lock};
 use crate::sync::{
-    Arc, AtomicBool, AtomicU64, Mutex, Ordering, Sleeper, UnsafeCell, thread, waker_fence,
+    Arc, AtomicBool, AtomicU64, Mutex, Ordering, Sleeper, UnsafeCell, meeting_fence, thread,
+    waker_fence,
 };
 use std::any::Any;
 use std::cell::Cell;
@@ -100,10 +103,8 @@ where
 
 /// Whether there may be pieces that nobody took. Workers can join then.
 const OPEN: u64 = 1;
-/// One of the workers that are in the loop.
-const JOINED: u64 = 1 << 1;
-/// What is added for each loop; it wraps around. Below it is what there is of this loop.
-const NEXT_LOOP: u64 = 1 << 40;
+/// What is added for each loop.
+const NEXT_LOOP: u64 = 2;
 
 /// How many pauses a worker makes between two looks for a loop.
 ///
@@ -134,7 +135,7 @@ impl Pace {
     /// Learns from a look.
     fn looked(&self, state: u64) {
         let number = state / NEXT_LOOP;
-        let passed = number.wrapping_sub(self.number.replace(number)) & (u64::MAX / NEXT_LOOP);
+        let passed = number - self.number.replace(number);
         let pauses = self.pauses.get();
         let short = passed * u64::from(Pace::LEAST) > u64::from(pauses);
         self.pauses.set(if short {
@@ -145,24 +146,29 @@ impl Pace {
     }
 }
 
-/// What the caller and the workers pass to each other; in one line, so that it is passed at once.
+/// What the caller tells the workers; in one line, so that it is passed at once.
 struct Board {
-    /// From the highest bit: the number of the loop, how many workers `JOINED` it, whether it is `OPEN`.
+    /// The number of the loop, and in the lowest bit whether it is `OPEN`.
     state: AtomicU64,
-    /// Written by the caller while it is closed and nobody is in the loop; read by who joined.
+    /// Written by the caller while it is closed and nobody is in the loop; read by who is in it.
     published: UnsafeCell<Option<Loop>>,
 }
 
-/// How many slices of a home were taken, below the number of the loop; of an earlier loop where none was.
-type Home = Lines<AtomicU64>;
+/// What others see of a worker, and of the caller, who is always in.
+struct Member {
+    /// How many slices of its home were taken, below the number of the loop; of an earlier loop where none was.
+    home: AtomicU64,
+    /// Whether it is in the loop.
+    inside: AtomicBool,
+}
 
 /// Where a home's word has the number of the loop.
 const TAKEN_BITS: u32 = SLICES.ilog2() + 1;
 
 struct Shared {
     board: Lines<Board>,
-    /// The caller's home and those of the workers.
-    homes: Box<[Home]>,
+    /// The caller and the workers.
+    members: Box<[Lines<Member>]>,
     /// Whether there is one; seen by who waited for the others to leave.
     panicked: AtomicBool,
     /// The first panic of the loop.
@@ -174,7 +180,7 @@ struct Shared {
 }
 
 // SAFETY: what is not `Sync` is `published`, with the address in it. The caller writes it while no
-// worker is in the loop and none can join; workers read it after joining, which acquires what the
+// worker is in the loop and none can join; workers read it while they are in, after they acquired what the
 // caller released by opening. The body behind the address is `Sync`.
 unsafe impl Sync for Shared {}
 // SAFETY: the address is of a `Sync` body, which may be called from any thread.
@@ -186,13 +192,11 @@ impl Shared {
     #[inline]
     fn take_part(&self, run: &Loop, home: usize, body: impl Fn(Range<usize>)) {
         // What of a home is taken stays taken: once around is enough.
-        let (others, first) = self.homes.split_at(home);
-        let around = first.iter().chain(others);
-        for (step, word) in around.enumerate() {
-            let at = home + step;
-            let at = if at < self.homes.len() { at } else { at - self.homes.len() };
+        let members = self.members.iter().enumerate();
+        let (others, first) = (members.clone().take(home), members.skip(home));
+        for (at, member) in first.chain(others) {
             let iterations = run.home(at);
-            while let Some(piece) = take(run, &word.0, iterations.len()) {
+            while let Some(piece) = take(run, &member.0.home, iterations.len()) {
                 let range = iterations.start + piece.start..iterations.start + piece.end;
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(|| body(range))) {
                     self.keep(payload);
@@ -214,32 +218,13 @@ impl Shared {
         self.panicked.store(true, Ordering::Relaxed);
     }
 
-    /// Joins the loop, if it is open and another than the last one. Gives its number.
-    fn join(&self, last: u64) -> Option<u64> {
-        let word = &self.board.0.state;
-        let mut state = word.load(Ordering::Relaxed);
-        while is_new(state, last) {
-            // Acquires the published loop.
-            let joined = word.compare_exchange_weak(
-                state,
-                state + JOINED,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            );
-            match joined {
-                Ok(_) => return Some(state / NEXT_LOOP),
-                Err(now) => state = now,
-            }
-        }
-        None
-    }
-
     /// The life of a worker.
     fn work(&self, worker: usize) {
         let board = &self.board.0;
+        let inside = &self.members[worker + 1].0.inside;
         let pace = Pace::new();
-        // No loop has this number, which is too large for the state.
-        let mut last = u64::MAX;
+        // The last loop that it was in; from 1 on.
+        let mut last = 0;
         loop {
             let ready = || {
                 let state = board.state.load(Ordering::Relaxed);
@@ -250,28 +235,25 @@ impl Shared {
             if self.stop.load(Ordering::Relaxed) {
                 return;
             }
-            let Some(number) = self.join(last) else {
-                continue;
-            };
-            last = number;
-            let run = board.published.with(|published| {
-                // SAFETY: this worker joined, so the caller does not write until it left.
-                unsafe { *published }
-            });
-            let run = run.expect("a loop that is open is published");
-            self.take_part(&run, worker + 1, |range| {
-                // SAFETY: `open` wrote the two for each other, and the body lives until all left.
-                unsafe { (run.call)(run.body, range) }
-            });
-            self.leave();
-        }
-    }
-
-    /// Leaves the loop. The last one wakes the caller, who has closed it then.
-    fn leave(&self) {
-        // Releases what the pieces wrote.
-        let before = self.board.0.state.fetch_sub(JOINED, Ordering::Release);
-        if before % NEXT_LOOP == JOINED {
+            inside.store(true, Ordering::Relaxed);
+            // With the fence in `close`: either the loop is seen closed here, or this worker is seen inside there.
+            meeting_fence();
+            // Acquires the published loop, which may be another than the one that was seen before.
+            let state = board.state.load(Ordering::Acquire);
+            if is_new(state, last) {
+                last = state / NEXT_LOOP;
+                let run = board.published.with(|published| {
+                    // SAFETY: this worker is inside, so the caller does not write until it left.
+                    unsafe { *published }
+                });
+                let run = run.expect("a loop that is open is published");
+                self.take_part(&run, worker + 1, |range| {
+                    // SAFETY: `open` wrote the two for each other, and the body lives until all left.
+                    unsafe { (run.call)(run.body, range) }
+                });
+            }
+            // Releases what the pieces wrote.
+            inside.store(false, Ordering::Release);
             self.caller.wake();
         }
     }
@@ -330,7 +312,14 @@ impl ForkJoin {
                 state: AtomicU64::new(0),
                 published: UnsafeCell::new(None),
             }),
-            homes: (0..=workers).map(|_| Lines(AtomicU64::new(0))).collect(),
+            members: (0..=workers)
+                .map(|_| {
+                    Lines(Member {
+                        home: AtomicU64::new(0),
+                        inside: AtomicBool::new(false),
+                    })
+                })
+                .collect(),
             panicked: AtomicBool::new(false),
             panic: Mutex::new(None),
             stop: AtomicBool::new(false),
@@ -389,7 +378,7 @@ impl ForkJoin {
         // Neither returns nor unwinds before `close`: nobody uses the reference after its life.
         let run = self.open(count, NonNull::from(&body).cast(), call::<Body>);
         self.shared.take_part(&run, 0, body);
-        self.close();
+        self.close(&run);
         if self.shared.panicked.load(Ordering::Relaxed) {
             self.rethrow();
         }
@@ -420,6 +409,9 @@ impl ForkJoin {
             true => (0, count),
             false => (count / threads, count % threads),
         };
+        let state = &shared.board.0.state;
+        // From 1 on: a home that nobody ever came to is marked with 0.
+        let number = state.load(Ordering::Relaxed) / NEXT_LOOP + 1;
         let run = shared.board.0.published.with_mut(|published| {
             // SAFETY: the loop before is closed and nobody is in it, which `close` waited for; `busy` keeps
             // other callers away.
@@ -427,15 +419,12 @@ impl ForkJoin {
             *published.insert(Loop {
                 body,
                 call,
-                // From 1 on: a home that nobody ever came to is marked with 0.
-                number: published.map_or(1, |before| before.number + 1),
+                number,
                 share,
                 longer,
             })
         });
-        let before = shared.board.0.state.load(Ordering::Relaxed);
-        let opened = before.wrapping_add(NEXT_LOOP) | OPEN;
-        shared.board.0.state.store(opened, Ordering::Release);
+        state.store(number * NEXT_LOOP | OPEN, Ordering::Release);
         waker_fence();
         for worker in shared.workers.iter().take(count - 1) {
             worker.wake_after_fence();
@@ -443,16 +432,20 @@ impl ForkJoin {
         run
     }
 
-    /// Ends the loop, out of which no piece is left: nobody can join, and those who joined have left.
+    /// Ends the loop, out of which no piece is left: nobody can join, and those who were in it have left.
     #[inline]
-    fn close(&self) {
+    fn close(&self, run: &Loop) {
         let shared = &*self.shared;
         let state = &shared.board.0.state;
-        let is_left = |state: u64| state & (NEXT_LOOP - 1) == 0;
-        // Both acquire what those wrote who left.
-        if !is_left(state.fetch_and(!OPEN, Ordering::Acquire) & !OPEN) {
-            let left = || is_left(state.load(Ordering::Acquire));
-            shared.caller.wait_until(left);
+        state.store(run.number * NEXT_LOOP, Ordering::Relaxed);
+        // With the fence in `work`: who is not seen inside here sees the loop closed there.
+        meeting_fence();
+        for worker in &shared.members[1..] {
+            // Acquires what those wrote who left.
+            let left = || !worker.0.inside.load(Ordering::Acquire);
+            if !left() {
+                shared.caller.wait_until(left);
+            }
         }
     }
 }
