@@ -34,11 +34,11 @@ use std::ptr::NonNull;
 /// More threads than this are a mistyped number.
 pub(crate) const MOST_THREADS: usize = 4096;
 
-/// Slices of a home at most. Who takes a piece takes a third of those that are left, one at least: most of what a
-/// thread does lies side by side, and what is left for the end is short.
+/// Slices of a home at most.
 const SLICES: usize = 16;
 
-/// What remains of the slices for those who come later, when a piece is taken: all but one of so many.
+/// Who takes a piece takes one of so many slices that are left, one at least: most of what a thread does lies side by
+/// side, and what is left for the end is short.
 const PIECE: usize = 3;
 
 /// Whether workers stay on one core each.
@@ -424,7 +424,7 @@ impl ForkJoin {
                 longer,
             })
         });
-        state.store(number * NEXT_LOOP | OPEN, Ordering::Release);
+        state.store((number * NEXT_LOOP) | OPEN, Ordering::Release);
         waker_fence();
         for worker in shared.workers.iter().take(count - 1) {
             worker.wake_after_fence();
