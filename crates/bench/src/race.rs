@@ -22,13 +22,17 @@ pub(crate) struct Limits {
     /// Short runs are repeated within a sample until it takes so many seconds: what is measured then is work on
     /// warm caches, not the way back from the other sides.
     pub(crate) burst: f64,
-    /// How long everybody waits before a sample, which then begins with a run that is not counted. Threads of the side
-    /// before spin for some time in case there is more to do, on cores that the next side needs.
+    /// How long everybody waits before a sample, which then begins with a burst that is not counted. Threads of the side
+    /// before spin for some time in case there is more to do, on cores that the next side needs; and those of this
+    /// side are asleep then.
     pub(crate) rest: Option<Duration>,
 }
 
 /// The fewest samples that have a middle.
 const FEWEST: usize = 3;
+
+/// After so many bursts, those of several threads are as long as they will be.
+const BURSTS: usize = 3;
 
 /// What a side does in a race.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,15 +53,29 @@ impl Limits {
             runs: runs as usize,
         }
     }
+
+    /// The part of a side.
+    fn share_of(&self, side: &mut dyn Racer) -> Result<Share, BenchError> {
+        // The second of two: what is done only once, such as recording a run for replay, is no measure.
+        side.time(1)?;
+        let Some(rest) = self.rest else {
+            return Ok(self.share(side.time(1)?));
+        };
+        // The same for what threads do first after a rest, where single runs can take ten times as long as in a row.
+        std::thread::sleep(rest);
+        let mut share = self.share(side.time(1)?);
+        for _ in 0..BURSTS {
+            share = self.share(side.time(share.runs)?);
+        }
+        Ok(share)
+    }
 }
 
 /// The median seconds of a run of each side. Sides that get fewer samples have them spread over the race.
 pub(crate) fn race(sides: &mut [&mut dyn Racer], limits: &Limits) -> Result<Vec<f64>, BenchError> {
     let mut shares = Vec::with_capacity(sides.len());
     for side in sides.iter_mut() {
-        // The second of two: what is done only once, such as recording a run for replay, is no measure.
-        side.time(1)?;
-        shares.push(limits.share(side.time(1)?));
+        shares.push(limits.share_of(*side)?);
     }
     let rounds = shares.iter().map(|share| share.samples).max().unwrap_or(0);
     let mut times: Vec<Vec<f64>> = sides.iter().map(|_| Vec::new()).collect();
@@ -67,7 +85,7 @@ pub(crate) fn race(sides: &mut [&mut dyn Racer], limits: &Limits) -> Result<Vec<
             if times.len() < (round + 1) * share.samples / rounds {
                 if let Some(rest) = limits.rest {
                     std::thread::sleep(rest);
-                    side.time(1)?;
+                    side.time(share.runs)?;
                 }
                 times.push(side.time(share.runs)?);
             }
@@ -125,6 +143,27 @@ mod tests {
             .filter(|at| measured[*at] == ("slow", 1))
             .collect();
         assert_eq!(places, [3, 7, 11], "the third, sixth and ninth round");
+    }
+
+    #[test]
+    fn after_a_rest_a_side_gets_a_burst_that_is_not_counted() {
+        let log = RefCell::new(Vec::new());
+        let mut side = Scripted {
+            name: "side",
+            run: 1e-3,
+            log: &log,
+        };
+        let limits = Limits {
+            samples: 3,
+            seconds: 3.0,
+            burst: 4e-3,
+            rest: Some(Duration::ZERO),
+        };
+        race(&mut [&mut side], &limits).expect("nothing fails");
+        let mut runs = vec![1, 1];
+        runs.extend([4; BURSTS + 2 * 3]);
+        let asked: Vec<usize> = log.into_inner().iter().map(|entry| entry.1).collect();
+        assert_eq!(asked, runs);
     }
 
     #[test]

@@ -1,22 +1,28 @@
 //! Parallel loops: a pool of threads that share the iterations of one loop at a time.
 //!
 //! Who calls [`ForkJoin::run`] publishes the loop, wakes workers and takes pieces like everybody else.
-//! A loop out of which no piece is left is closed: a worker that was slow to wake finds nothing and is not
-//! waited for, only those that took a piece are. So a loop never costs more than doing it alone plus the
+//! When the caller finds none, the loop is closed: a worker that was slow to wake finds it so and is not
+//! waited for, only those that came before are. So a loop never costs more than doing it alone plus the
 //! wake-ups, also where there are fewer cores than threads.
 //!
-//! What sharing a loop must cost is one cache line to the worker, with the loop in it, and the same line back
-//! when the worker is done. All that changes hands, the pieces that are left and the workers that are
-//! in the loop, is one word of that line: a worker joins and takes its first piece by one exchange, and
-//! the caller who took the last piece while nobody was in the loop has nothing more to do. A loop that
-//! no worker came for costs two exchanges on lines that the caller owns: the gate, and one piece of two.
+//! Every thread has a *home*: its part of all iterations, the same part of every loop with as many. It
+//! begins there, and what it read or wrote in the loop before may still lie in its core's caches. Who is done
+//! at home takes pieces of others, the nearest first, so that nobody waits for a thread that is late.
+//!
+//! What sharing a loop must cost is one cache line to the worker, with the loop in it, and one back when the worker is
+//! done. Nobody but the caller writes the first, so that all workers can read it at once: words that all of them
+//! change would go from one to the next, and with 16 threads that alone took 3 microseconds. So a worker says on a line of
+//! its own that it is in the loop, and then looks once more whether the loop is open; the caller closes it, and
+//! then looks who is in. Between the two steps of each lies a fence, so that at least one of them sees the
+//! other.
 
 use crate::affinity::pin_to_core;
 use crate::error::ThreadsError;
 use crate::lines::Lines;
 use crate::park::{Parker, lock};
 use crate::sync::{
-    Arc, AtomicBool, AtomicU64, Mutex, Ordering, Sleeper, UnsafeCell, thread, waker_fence,
+    Arc, AtomicBool, AtomicU64, Mutex, Ordering, Sleeper, UnsafeCell, meeting_fence, thread,
+    waker_fence,
 };
 use std::any::Any;
 use std::cell::Cell;
@@ -28,16 +34,12 @@ use std::ptr::NonNull;
 /// More threads than this are a mistyped number.
 pub(crate) const MOST_THREADS: usize = 4096;
 
-/// Pieces per thread, where there are few iterations: threads that are late or slow then hold up
-/// the others by a fraction of their share.
-const PIECES_PER_THREAD: usize = 4;
+/// Slices of a home at most.
+const SLICES: usize = 16;
 
-/// Slices per thread, where there are iterations enough. Pieces are of 8 slices for as many as there are threads, then
-/// of 4, of 2 and of 1: most of what a thread does lies side by side, and what is left for the end is short.
-const SLICES_PER_THREAD: usize = 16;
-
-/// Pieces per thread of that kind: one of 8 slices, one of 4, one of 2 and two of 1.
-const FALLING_PIECES_PER_THREAD: usize = 5;
+/// Who takes a piece takes one of so many slices that are left, one at least: most of what a thread does lies side by
+/// side, and what is left for the end is short.
+const PIECE: usize = 3;
 
 /// Whether workers stay on one core each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,46 +59,33 @@ struct Loop {
     body: NonNull<()>,
     /// Calls the body. Not a trait object, so that the caller's own pieces are plain calls.
     call: unsafe fn(NonNull<()>, Range<usize>),
-    pieces: usize,
-    /// The iterations of a slice.
+    /// Counts all loops of the pool. Homes are marked with it, so that nobody has to make them ready for a loop.
+    number: u64,
+    /// The iterations of a home.
     share: usize,
-    /// How many slices, from the first, have one iteration more.
+    /// How many homes, from the first, have one iteration more.
     longer: usize,
-    /// How many pieces there are of each length; 0 where each is a slice.
-    of_a_length: usize,
 }
 
 impl Loop {
-    /// Shares so many iterations between threads.
-    fn pieces(count: usize, threads: usize) -> (usize, usize, usize, usize) {
-        let (few, many) = (threads * PIECES_PER_THREAD, threads * SLICES_PER_THREAD);
-        // Dividing would be a good part of what a short loop costs.
-        if count <= few {
-            (count, 1, 0, 0)
-        } else if count < many {
-            (few, count / few, count % few, 0)
-        } else {
-            let pieces = threads * FALLING_PIECES_PER_THREAD;
-            (pieces, count / many, count % many, threads)
-        }
+    /// The iterations of a home.
+    fn home(&self, home: usize) -> Range<usize> {
+        let start = self.share * home + self.longer.min(home);
+        start..start + self.share + usize::from(home < self.longer)
     }
+}
 
-    /// The iterations of a piece.
-    fn range(&self, piece: usize) -> Range<usize> {
-        self.bound(piece)..self.bound(piece + 1)
-    }
+/// How many slices a home of so many iterations has.
+fn slices(iterations: usize) -> usize {
+    iterations.min(SLICES)
+}
 
-    /// The iterations before a piece.
-    fn bound(&self, piece: usize) -> usize {
-        let slice = match self.of_a_length {
-            0 => piece,
-            n if piece <= n => 8 * piece,
-            n if piece <= 2 * n => 8 * n + 4 * (piece - n),
-            n if piece <= 3 * n => 12 * n + 2 * (piece - 2 * n),
-            n => 14 * n + (piece - 3 * n),
-        };
-        self.share * slice + self.longer.min(slice)
+/// The iterations of a home before one of its slices.
+fn before(iterations: usize, slice: usize) -> usize {
+    if iterations <= SLICES {
+        return slice;
     }
+    iterations / SLICES * slice + iterations % SLICES * slice / SLICES
 }
 
 /// Calls a loop's body with a range of its iterations.
@@ -112,12 +101,10 @@ where
     body(range);
 }
 
-/// The pieces that nobody took yet. While there are any, workers can join.
-const LEFT: u64 = JOINED - 1;
-/// One of the workers that are in the loop.
-const JOINED: u64 = 1 << 24;
-/// What is added for each loop; it wraps around. Below it is what there is of this loop.
-const NEXT_LOOP: u64 = 1 << 40;
+/// Whether there may be pieces that nobody took. Workers can join then.
+const OPEN: u64 = 1;
+/// What is added for each loop.
+const NEXT_LOOP: u64 = 2;
 
 /// How many pauses a worker makes between two looks for a loop.
 ///
@@ -148,7 +135,7 @@ impl Pace {
     /// Learns from a look.
     fn looked(&self, state: u64) {
         let number = state / NEXT_LOOP;
-        let passed = number.wrapping_sub(self.number.replace(number)) & (u64::MAX / NEXT_LOOP);
+        let passed = number - self.number.replace(number);
         let pauses = self.pauses.get();
         let short = passed * u64::from(Pace::LEAST) > u64::from(pauses);
         self.pauses.set(if short {
@@ -159,17 +146,29 @@ impl Pace {
     }
 }
 
-/// What the caller and the workers pass to each other; in one line, so that it is passed at once.
+/// What the caller tells the workers; in one line, so that it is passed at once.
 struct Board {
-    /// From the highest bit: the number of the loop, how many workers `JOINED` it, how many pieces are
-    /// `LEFT`.
+    /// The number of the loop, and in the lowest bit whether it is `OPEN`.
     state: AtomicU64,
-    /// Written by the caller while no piece is left and nobody is in the loop; read by who joined.
+    /// Written by the caller while it is closed and nobody is in the loop; read by who is in it.
     published: UnsafeCell<Option<Loop>>,
 }
 
+/// What others see of a worker, and of the caller, who is always in.
+struct Member {
+    /// How many slices of its home were taken, below the number of the loop; of an earlier loop where none was.
+    home: AtomicU64,
+    /// Whether it is in the loop.
+    inside: AtomicBool,
+}
+
+/// Where a home's word has the number of the loop.
+const TAKEN_BITS: u32 = SLICES.ilog2() + 1;
+
 struct Shared {
     board: Lines<Board>,
+    /// The caller and the workers.
+    members: Box<[Lines<Member>]>,
     /// Whether there is one; seen by who waited for the others to leave.
     panicked: AtomicBool,
     /// The first panic of the loop.
@@ -181,43 +180,29 @@ struct Shared {
 }
 
 // SAFETY: what is not `Sync` is `published`, with the address in it. The caller writes it while no
-// worker is in the loop and none can join; workers read it after joining, which acquires what the
+// worker is in the loop and none can join; workers read it while they are in, after they acquired what the
 // caller released by opening. The body behind the address is `Sync`.
 unsafe impl Sync for Shared {}
 // SAFETY: the address is of a `Sync` body, which may be called from any thread.
 unsafe impl Send for Shared {}
 
 impl Shared {
-    /// Runs this piece, and then others as long as there are any. The first panic is kept for the caller.
+    /// Runs pieces as long as there are any, those of this thread's home first. The first panic is kept for the
+    /// caller.
     #[inline]
-    fn take_part(&self, run: &Loop, mut piece: usize, body: impl Fn(Range<usize>)) {
-        loop {
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| body(run.range(piece)))) {
-                self.keep(payload);
-            }
-            // Relaxed: what the pieces read was acquired by joining, and what they write is released by
-            // leaving.
-            match self.take(0, Ordering::Relaxed) {
-                Some(left) => piece = run.pieces - left,
-                None => return,
+    fn take_part(&self, run: &Loop, home: usize, body: impl Fn(Range<usize>)) {
+        // What of a home is taken stays taken: once around is enough.
+        let members = self.members.iter().enumerate();
+        let (others, first) = (members.clone().take(home), members.skip(home));
+        for (at, member) in first.chain(others) {
+            let iterations = run.home(at);
+            while let Some(piece) = take(run, &member.0.home, iterations.len()) {
+                let range = iterations.start + piece.start..iterations.start + piece.end;
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| body(range))) {
+                    self.keep(payload);
+                }
             }
         }
-    }
-
-    /// Takes a piece and adds so much to the state. Gives how many were left before; nothing, and adds
-    /// nothing, where none was.
-    #[inline]
-    fn take(&self, joining: u64, order: Ordering) -> Option<usize> {
-        let word = &self.board.0.state;
-        let mut state = word.load(Ordering::Relaxed);
-        while state & LEFT != 0 {
-            let taken = state - 1 + joining;
-            match word.compare_exchange_weak(state, taken, order, Ordering::Relaxed) {
-                Ok(_) => return Some((state & LEFT) as usize),
-                Err(now) => state = now,
-            }
-        }
-        None
     }
 
     /// Keeps the first panic.
@@ -234,42 +219,69 @@ impl Shared {
     }
 
     /// The life of a worker.
-    fn work(&self, parker: &Parker) {
+    fn work(&self, worker: usize) {
         let board = &self.board.0;
+        let inside = &self.members[worker + 1].0.inside;
         let pace = Pace::new();
+        // The last loop that it was in; from 1 on.
+        let mut last = 0;
         loop {
             let ready = || {
                 let state = board.state.load(Ordering::Relaxed);
                 pace.looked(state);
-                state & LEFT != 0 || self.stop.load(Ordering::Relaxed)
+                is_new(state, last) || self.stop.load(Ordering::Relaxed)
             };
-            parker.wait_pausing(|| pace.pauses.get(), ready);
+            self.workers[worker].wait_pausing(|| pace.pauses.get(), ready);
             if self.stop.load(Ordering::Relaxed) {
                 return;
             }
-            // Acquires the published loop.
-            let Some(left) = self.take(JOINED, Ordering::Acquire) else {
-                continue;
-            };
-            let run = board.published.with(|published| {
-                // SAFETY: this worker joined, so the caller does not write until it left.
-                unsafe { *published }
-            });
-            let run = run.expect("a loop with pieces left is published");
-            self.take_part(&run, run.pieces - left, |range| {
-                // SAFETY: `open` wrote the two for each other, and the body lives until all left.
-                unsafe { (run.call)(run.body, range) }
-            });
-            self.leave();
+            inside.store(true, Ordering::Relaxed);
+            // With the fence in `close`: either the loop is seen closed here, or this worker is seen inside there.
+            meeting_fence();
+            // Acquires the published loop, which may be another than the one that was seen before.
+            let state = board.state.load(Ordering::Acquire);
+            if is_new(state, last) {
+                last = state / NEXT_LOOP;
+                let run = board.published.with(|published| {
+                    // SAFETY: this worker is inside, so the caller does not write until it left.
+                    unsafe { *published }
+                });
+                let run = run.expect("a loop that is open is published");
+                self.take_part(&run, worker + 1, |range| {
+                    // SAFETY: `open` wrote the two for each other, and the body lives until all left.
+                    unsafe { (run.call)(run.body, range) }
+                });
+            }
+            // Releases what the pieces wrote.
+            inside.store(false, Ordering::Release);
+            self.caller.wake();
         }
     }
+}
 
-    /// Leaves the loop, out of which no piece is left. The last one wakes the caller.
-    fn leave(&self) {
-        // Releases what the pieces wrote.
-        let before = self.board.0.state.fetch_sub(JOINED, Ordering::Release);
-        if before % NEXT_LOOP == JOINED {
-            self.caller.wake();
+/// Whether a loop is open, and another than the last one that a worker was in.
+fn is_new(state: u64, last: u64) -> bool {
+    state & OPEN != 0 && state / NEXT_LOOP != last
+}
+
+/// Takes a piece of a home: the iterations, counted from the home's first.
+#[inline]
+fn take(run: &Loop, home: &AtomicU64, iterations: usize) -> Option<Range<usize>> {
+    let all = slices(iterations);
+    let none = run.number << TAKEN_BITS;
+    // Relaxed: what the pieces read was acquired by joining, and what they write is released by leaving.
+    let mut word = home.load(Ordering::Relaxed);
+    loop {
+        // Lower where the word is of an earlier loop.
+        let taken = word.saturating_sub(none) as usize;
+        if taken == all {
+            return None;
+        }
+        let stop = taken + ((all - taken) / PIECE).max(1);
+        let now = none + stop as u64;
+        match home.compare_exchange_weak(word, now, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return Some(before(iterations, taken)..before(iterations, stop)),
+            Err(other) => word = other,
         }
     }
 }
@@ -300,6 +312,14 @@ impl ForkJoin {
                 state: AtomicU64::new(0),
                 published: UnsafeCell::new(None),
             }),
+            members: (0..=workers)
+                .map(|_| {
+                    Lines(Member {
+                        home: AtomicU64::new(0),
+                        inside: AtomicBool::new(false),
+                    })
+                })
+                .collect(),
             panicked: AtomicBool::new(false),
             panic: Mutex::new(None),
             stop: AtomicBool::new(false),
@@ -322,7 +342,7 @@ impl ForkJoin {
                     if pinning == Pinning::Cores {
                         pin_to_core(index + 1);
                     }
-                    shared.work(&shared.workers[index]);
+                    shared.work(index);
                 })
                 .map_err(|error| ThreadsError::Thread {
                     name,
@@ -358,7 +378,7 @@ impl ForkJoin {
         // Neither returns nor unwinds before `close`: nobody uses the reference after its life.
         let run = self.open(count, NonNull::from(&body).cast(), call::<Body>);
         self.shared.take_part(&run, 0, body);
-        self.close();
+        self.close(&run);
         if self.shared.panicked.load(Ordering::Relaxed) {
             self.rethrow();
         }
@@ -374,8 +394,7 @@ impl ForkJoin {
         resume_unwind(panic.expect("who says that there is a panic has kept it"));
     }
 
-    /// Publishes a loop, of which the caller has the first piece, and wakes as many workers as there
-    /// are others.
+    /// Publishes a loop and wakes as many workers as have something at home.
     #[inline]
     fn open(
         &self,
@@ -384,39 +403,49 @@ impl ForkJoin {
         call: unsafe fn(NonNull<()>, Range<usize>),
     ) -> Loop {
         let shared = &*self.shared;
-        let (pieces, share, longer, of_a_length) = Loop::pieces(count, self.threads().get());
-        let run = Loop {
-            body,
-            call,
-            pieces,
-            share,
-            longer,
-            of_a_length,
+        let threads = self.workers.len() + 1;
+        // Dividing would be a good part of what a short loop costs.
+        let (share, longer) = match count < threads {
+            true => (0, count),
+            false => (count / threads, count % threads),
         };
-        shared.board.0.published.with_mut(|published| {
-            // SAFETY: no piece is left of the loop before and nobody is in it, which `close` waited for;
-            // `busy` keeps other callers away.
-            unsafe { *published = Some(run) };
+        let state = &shared.board.0.state;
+        // From 1 on: a home that nobody ever came to is marked with 0.
+        let number = state.load(Ordering::Relaxed) / NEXT_LOOP + 1;
+        let run = shared.board.0.published.with_mut(|published| {
+            // SAFETY: the loop before is closed and nobody is in it, which `close` waited for; `busy` keeps
+            // other callers away.
+            let published = unsafe { &mut *published };
+            *published.insert(Loop {
+                body,
+                call,
+                number,
+                share,
+                longer,
+            })
         });
-        let others = pieces - 1;
-        let before = shared.board.0.state.load(Ordering::Relaxed);
-        let opened = before.wrapping_add(NEXT_LOOP) | others as u64;
-        shared.board.0.state.store(opened, Ordering::Release);
+        state.store((number * NEXT_LOOP) | OPEN, Ordering::Release);
         waker_fence();
-        for worker in shared.workers.iter().take(others) {
+        for worker in shared.workers.iter().take(count - 1) {
             worker.wake_after_fence();
         }
         run
     }
 
-    /// Ends the loop, out of which no piece is left: those who joined have left.
+    /// Ends the loop, out of which no piece is left: nobody can join, and those who were in it have left.
     #[inline]
-    fn close(&self) {
+    fn close(&self, run: &Loop) {
         let shared = &*self.shared;
-        // Acquires what those wrote who left.
-        let left = || shared.board.0.state.load(Ordering::Acquire) & (NEXT_LOOP - 1) == 0;
-        if !left() {
-            shared.caller.wait_until(left);
+        let state = &shared.board.0.state;
+        state.store(run.number * NEXT_LOOP, Ordering::Relaxed);
+        // With the fence in `work`: who is not seen inside here sees the loop closed there.
+        meeting_fence();
+        for worker in &shared.members[1..] {
+            // Acquires what those wrote who left.
+            let left = || !worker.0.inside.load(Ordering::Acquire);
+            if !left() {
+                shared.caller.wait_until(left);
+            }
         }
     }
 }

@@ -45,7 +45,7 @@
 //! is built on it is compiled a second time against the primitives of model checkers: by
 //! `tests/model.rs` for thousands of random schedules, by `tests/weak_memory.rs` for every schedule with
 //! few preemptions and every order of memory. Both also show that taking a wake-up away is found, the
-//! second one for each of the two fences too.
+//! second one for each of the two fences too, and for the one between a loop that ends and who joins it.
 //!
 //! **Cost.** Pushing, recording, waiting and running a loop allocate nothing. ([`Job`] is a boxed
 //! closure; a [`Task`] type of one's own need not be.)

@@ -29,16 +29,14 @@ pub(crate) enum Sleeper {
 /// whether it became ready.
 pub(crate) fn looks(sleeper: Sleeper, pauses: impl Fn() -> u32, ready: impl Fn() -> bool) -> bool {
     // Loops come in rows, and a worker that sleeps between them is woken too late for each: it looks
-    // longer, half a millisecond where nobody else wants the core. The others look for a microsecond or two, some times what a task takes to another core and
-    // back, and then let others have the core: on a machine with fewer cores than threads it may be them
-    // that are waited for.
+    // longer, half a millisecond where nobody else wants the core. Who waits for the last piece of a loop looks for some
+    // tens of microseconds, as long as pieces often are, and as it takes to wake up. The others look for a microsecond or
+    // two, some times what a task takes to another core and back, and then let others have the core: on a machine
+    // with fewer cores than threads it may be them that are waited for.
     let (looks, turns) = match sleeper {
         Sleeper::LoopWorker => (100, 1000),
-        Sleeper::Consumer
-        | Sleeper::Producer
-        | Sleeper::EventWaiter
-        | Sleeper::LoopCaller
-        | Sleeper::Lock => (50, 20),
+        Sleeper::LoopCaller => (100, 200),
+        Sleeper::Consumer | Sleeper::Producer | Sleeper::EventWaiter | Sleeper::Lock => (50, 20),
     };
     for _ in 0..looks {
         for _ in 0..pauses() {
@@ -55,6 +53,11 @@ pub(crate) fn looks(sleeper: Sleeper, pauses: impl Fn() -> u32, ready: impl Fn()
         }
     }
     false
+}
+
+/// Lies on both sides between saying something and looking what the other said: one of the two sees the other.
+pub(crate) fn meeting_fence() {
+    std::sync::atomic::fence(Ordering::SeqCst);
 }
 
 /// Wakes a thread that parks.

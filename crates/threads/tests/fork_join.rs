@@ -45,6 +45,26 @@ fn the_largest_count_does_not_overflow() {
 }
 
 #[test]
+fn a_thread_begins_at_home_in_every_loop() {
+    let pool = pool(4, Pinning::Free);
+    let met = Barrier::new(4);
+    let threads_of_a_loop = || {
+        let threads = Mutex::new([None; 4]);
+        // Nobody can go on to another one's home before all have begun.
+        pool.run(4, &|range| {
+            met.wait();
+            threads.lock().expect("no panic")[range.start] = Some(std::thread::current().id());
+        });
+        threads.into_inner().expect("no panic")
+    };
+    let first = threads_of_a_loop();
+    assert_eq!(first[0], Some(std::thread::current().id()), "the caller's");
+    for _ in 0..20 {
+        assert_eq!(threads_of_a_loop(), first);
+    }
+}
+
+#[test]
 fn all_threads_take_part() {
     let pool = pool(4, Pinning::Free);
     let met = Barrier::new(4);

@@ -54,6 +54,8 @@ mod sync {
 
     pub(crate) fn waker_fence() {}
 
+    pub(crate) fn meeting_fence() {}
+
     thread_local! {
         /// The mutation: whose wake-ups are lost. Shuttle runs all its threads on the one that called it.
         pub(crate) static LOST: std::cell::Cell<Option<Sleeper>> = const { std::cell::Cell::new(None) };

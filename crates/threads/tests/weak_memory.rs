@@ -44,6 +44,7 @@ mod sync {
         WakeUp(Sleeper),
         WakerFence,
         SleeperFence,
+        MeetingFence,
     }
 
     /// Every look is a step; sleeping at once is where the protocol is.
@@ -77,6 +78,12 @@ mod sync {
     /// A full fence, also where the system's threads leave it to the sleeper.
     pub(crate) fn waker_fence() {
         if LOST.get() != Some(Mutation::WakerFence) {
+            loom::sync::atomic::fence(Ordering::SeqCst);
+        }
+    }
+
+    pub(crate) fn meeting_fence() {
+        if LOST.get() != Some(Mutation::MeetingFence) {
             loom::sync::atomic::fence(Ordering::SeqCst);
         }
     }
@@ -198,19 +205,39 @@ fn loops_hold_in_every_order_of_memory() {
 
 #[test]
 fn a_removed_wake_up_or_fence_is_caught() {
-    let mutations: [(Mutation, fn()); 7] = [
-        (Mutation::WakeUp(Sleeper::Consumer), items_arrive_in_order),
-        (Mutation::WakeUp(Sleeper::Producer), items_arrive_in_order),
-        (Mutation::WakerFence, items_arrive_in_order),
-        (Mutation::SleeperFence, items_arrive_in_order),
+    let deadlock = "deadlock";
+    let mutations: [(Mutation, fn(), &str); 8] = [
+        (
+            Mutation::WakeUp(Sleeper::Consumer),
+            items_arrive_in_order,
+            deadlock,
+        ),
+        (
+            Mutation::WakeUp(Sleeper::Producer),
+            items_arrive_in_order,
+            deadlock,
+        ),
+        (Mutation::WakerFence, items_arrive_in_order, deadlock),
+        (Mutation::SleeperFence, items_arrive_in_order, deadlock),
         (
             Mutation::WakeUp(Sleeper::EventWaiter),
             waiters_see_what_tasks_wrote,
+            deadlock,
         ),
-        (Mutation::WakerFence, waiters_see_what_tasks_wrote),
-        (Mutation::SleeperFence, waiters_see_what_tasks_wrote),
+        (Mutation::WakerFence, waiters_see_what_tasks_wrote, deadlock),
+        (
+            Mutation::SleeperFence,
+            waiters_see_what_tasks_wrote,
+            deadlock,
+        ),
+        // A worker uses a loop that has ended.
+        (
+            Mutation::MeetingFence,
+            loops_see_what_loops_wrote,
+            "Causality violation",
+        ),
     ];
-    for (lost, scenario) in mutations {
+    for (lost, scenario, expected) in mutations {
         let outcome = std::thread::spawn(move || {
             LOST.set(Some(lost));
             check(3, scenario);
@@ -223,8 +250,8 @@ fn a_removed_wake_up_or_fence_is_caught() {
             },
         };
         assert!(
-            said.contains("deadlock"),
-            "without {lost:?} a deadlock was expected, and it is: {said}"
+            said.contains(expected),
+            "without {lost:?}, `{expected}` was expected, and it is: {said}"
         );
     }
 }
