@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -29,8 +29,8 @@ def classes() -> dict[str, ast.ClassDef]:
     files = importlib.metadata.files("types-array-api") or []
     (path,) = (file for file in files if file.name == "_2024_12.py")
     text = path.read_text(encoding="utf-8")
-    text = re.sub(r"^class (\w+)\[.*\](\(|:)", r"class \1\2", text, flags=re.M)
-    text = re.sub(r"^type .*\n", "", text, flags=re.M)
+    text = re.sub(r"^class (\w+)\[.*\](\(|:)", r"class \1\2", text, flags=re.MULTILINE)
+    text = re.sub(r"^type .*\n", "", text, flags=re.MULTILINE)
     return {one.name: one for one in ast.parse(text).body if isinstance(one, ast.ClassDef)}
 
 
@@ -348,12 +348,11 @@ class Case:
         return bool(re.search(r"``[abcd]``", self.sentence))
 
 
-def cases(name: str) -> Iterator[Case]:
-    """The special cases of a function."""
-    for sentence in sentences(name):
-        match = re.fullmatch(
-            r"If (.+?), the (?:(real|imaginary) component of the )?result (.+)", sentence
-        )
-        if match is None:
-            raise UnknownSentenceError(sentence)
-        yield Case(name, sentence, condition(match[1]), match[2], claim(match[3]))
+def case(name: str, sentence: str) -> Case:
+    """A special case of a function, by the sentence that says it."""
+    match = re.fullmatch(
+        r"If (.+?), the (?:(real|imaginary) component of the )?result (.+)", sentence
+    )
+    if match is None:
+        raise UnknownSentenceError(sentence)
+    return Case(name, sentence, condition(match[1]), match[2], claim(match[3]))

@@ -18,6 +18,7 @@ from .reference import (
     REAL,
     arrays,
     check,
+    numpy,
     refused,
     some,
     specials,
@@ -175,3 +176,13 @@ def test_sums_of_many() -> None:
     got = lw.sum(lw.asarray(x)).item()
     # One after the other they would lose 1.4; but no order is promised.
     assert abs(got - 1e4) < 2.0
+
+
+def test_means_of_nothing_and_of_nan() -> None:
+    for dtype in (*FLOATING, *COMPLEX):
+        got = numpy(lw.mean(lw.asarray(np.zeros((2, 0), dtype)), axis=1))
+        assert got.dtype == dtype and np.isnan(got.real).all()
+        assert dtype in FLOATING or np.isnan(got.imag).all()
+    # What is missing in one part of a number leaves the other.
+    got = lw.mean(lw.asarray([complex(np.nan, 1.0), 1.0 + 2.0j])).item()
+    assert np.isnan(got.real) and got.imag == 1.5
