@@ -80,8 +80,8 @@ BINARY_CASES = [(name, dtype) for name, (dtypes, _) in BINARY.items() for dtype 
 def same_as_strict(name: str, *args, ulps: float) -> None:
     # A maximum of two zeros may be either.
     ulps = ulps or (0.25 if name in ("maximum", "minimum") else 0)
-    # The length of a complex number is a square root, and rounded.
-    ulps = 1 if name == "abs" and np.iscomplexobj(args[0]) else ulps
+    # The length of a complex number is that of `hypot`.
+    ulps = BINARY["hypot"][1] if name == "abs" and np.iscomplexobj(args[0]) else ulps
     scale = None
     if name == "logaddexp":
         # It adds a correction to the larger one, which may cancel.
