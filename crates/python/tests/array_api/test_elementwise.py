@@ -86,7 +86,7 @@ def same_as_strict(name: str, *args, ulps: float) -> None:
     if name == "logaddexp":
         # It adds a correction to the larger one, which may cancel.
         scale = np.maximum(np.abs(args[0]), np.abs(args[1]))
-        scale = np.where(np.isfinite(scale), scale, 1.0)
+        scale = np.maximum(np.where(np.isfinite(scale), scale, 1.0), 1.0)
     check(name, *args, ulps=ulps, scale=scale)
 
 
