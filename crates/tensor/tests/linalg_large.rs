@@ -285,6 +285,28 @@ fn what_is_not_finite() {
 }
 
 #[test]
+fn what_is_in_the_other_triangle_is_not_looked_at() {
+    everywhere(|| {
+        let a = positive(&random(&[2, 12, 12], 5));
+        let hidden = (Tensor::ones([12, 12], DType::F64).triu(1) * f64::NAN).triu(1);
+        let lower = a.tril(0) + &hidden;
+        let l = cholesky(&a);
+        same(&cholesky(&lower), &l, 4.0, "cholesky")?;
+        let b = random(&[2, 12, 3], 6);
+        let x = solve_triangular(&l, &b, true);
+        same(
+            &solve_triangular(&(&l + &hidden), &b, true),
+            &x,
+            4.0,
+            "lower",
+        )?;
+        let x = solve_triangular(&l.t(), &b, false);
+        let upper = l.t() + hidden.t();
+        same(&solve_triangular(&upper, &b, false), &x, 4.0, "upper")
+    });
+}
+
+#[test]
 fn mistakes() {
     let text = |tensor: Tensor| tensor.check().unwrap_err().kind().to_string();
     assert_eq!(

@@ -178,14 +178,7 @@ mod tests {
 
     #[test]
     fn a_nan_has_the_sign_that_is_given_to_it() {
-        for dtype in [
-            DType::F8E4M3,
-            DType::F8E5M2,
-            DType::F16,
-            DType::BF16,
-            DType::F32,
-            DType::F64,
-        ] {
+        for dtype in DType::ALL.iter().copied().filter(|dtype| dtype.is_float()) {
             let nan = Scalar::nan(dtype).unwrap();
             let is_negative = |value: Scalar| {
                 assert!(value.is_nan(), "{dtype}");

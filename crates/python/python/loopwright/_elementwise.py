@@ -15,7 +15,7 @@ from ._operands import Scalar, as_dtype, expect, is_complex, together
 
 Unary = Callable[[Array], Array]
 Binary = Callable[[Array | Scalar, Array | Scalar], Array]
-Operand = Array | bool | int | float | complex
+Operand = Array | Scalar
 
 _BOOL = _dtypes.BOOL
 _ANY = _dtypes.ALL
@@ -34,7 +34,7 @@ def _unary(
     of_complex = getattr(_complex, name, None)
 
     def function(x: Operand, /) -> Array:
-        if isinstance(x, bool | int | float | complex):
+        if not isinstance(x, Array) and isinstance(x, Scalar):
             x = _core.asarray(x)
         x = expect(name, x, allowed)
         if of_complex is not None and is_complex(x):

@@ -51,7 +51,7 @@ def together(
     for x in xs:
         if isinstance(x, Array):
             like = x if like is None else like
-        elif not isinstance(x, bool | int | float | complex):
+        elif not isinstance(x, Scalar):
             raise TypeError(f"{name}: expected arrays or numbers, not {type(x).__name__}")
     if like is None:
         raise TypeError(f"{name}: at least one operand has to be an array")

@@ -211,10 +211,7 @@ impl Array {
     /// The value, as numbers if it has truth values and the op is not for them.
     fn counted(&self, op: Op) -> Value {
         let value = self.value();
-        match counted(op, value.dtype()) {
-            dtype if dtype == value.dtype() => value,
-            dtype => value.cast(dtype),
-        }
+        value.cast(counted(op, value.dtype()))
     }
 
     fn operate(

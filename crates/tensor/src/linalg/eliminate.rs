@@ -280,12 +280,12 @@ fn substituted(a: &Tensor, b: &Tensor, lower: bool) -> Result<Tensor, TensorErro
     let x = match on_host("solve_triangular", &[&left, &right], size, MAX_SIZE)? {
         true => {
             let (_, columns) = matrix("solve_triangular", &right)?;
-            let triangle = if lower {
-                Triangle::Lower
-            } else {
-                Triangle::Upper
+            // What stands in the other triangle is not looked at, whatever it is.
+            let (read, triangle) = match lower {
+                true => (left.tril(0), Triangle::Lower),
+                false => (left.triu(0), Triangle::Upper),
             };
-            let [x] = of_each(&[&left, &right], [&[size, columns]], |of| {
+            let [x] = of_each(&[&read, &right], [&[size, columns]], |of| {
                 let mut x = of[1].to_vec();
                 blocks::substitute(of[0], size, &mut x, triangle);
                 [x]

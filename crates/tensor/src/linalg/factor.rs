@@ -23,7 +23,11 @@ fn lower_factor(a: &Tensor) -> Result<Tensor, TensorError> {
     let a = a.unnamed();
     let factor = match on_host("cholesky", &[&a], size, MAX_SIZE)? {
         true => {
-            let [l] = of_each(&[&a], [&[size, size]], |a| [blocks::cholesky(a[0], size)])?;
+            // What stands above the diagonal is not looked at, whatever it is.
+            let read = a.tril(0);
+            let [l] = of_each(&[&read], [&[size, size]], |a| {
+                [blocks::cholesky(a[0], size)]
+            })?;
             l
         }
         false => column_by_column(&a, size),
