@@ -36,10 +36,15 @@ impl Rope {
             );
         }
         let half = width / 2;
+        // Angles of narrow features are computed in `f32`: a position is more than they can count.
+        let wide = match x.dtype() {
+            DType::F64 => DType::F64,
+            _ => DType::F32,
+        };
         let at = (Tensor::index(Axis::of(time)) + position as i64)
-            .cast(DType::F32)
+            .cast(wide)
             .unsqueeze(1);
-        let rate = Tensor::index(Axis::of(half)).cast(DType::F32) * (-self.base.ln() / half as f64);
+        let rate = Tensor::index(Axis::of(half)).cast(wide) * (-self.base.ln() / half as f64);
         let angle = at * rate.exp();
         let (cos, sin) = (angle.cos().cast(x.dtype()), angle.sin().cast(x.dtype()));
         let (a, b) = (x.narrow(-1, 0, half), x.narrow(-1, half, half));
