@@ -16,6 +16,8 @@
 //! assert!(report.rows[0].reached());
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod callable;
 mod compile;
 mod cores;

@@ -15,6 +15,8 @@
 //! exit codes: 0, 1 for a failure, 2 for a command line that makes no sense. What is set on the command
 //! line, in the environment and in the file is read once, here, and handed to the verbs.
 
+#![forbid(unsafe_code)]
+
 mod arguments;
 mod device;
 mod failure;

@@ -22,6 +22,8 @@
 //! Files are known by what they begin with, not by their names. What a header announces is not allocated unless the
 //! file can hold it, or, for PNG, unless it is below [`LARGEST`].
 
+#![forbid(unsafe_code)]
+
 mod error;
 mod png_file;
 mod pnm;

@@ -48,6 +48,8 @@
 //! assert_eq!(c.storage, Storage::Private);
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod access;
 mod allocation;
 mod cost;

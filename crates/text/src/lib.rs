@@ -17,6 +17,8 @@
 //! assert!(error.render(&source).contains("dim i = 8"));
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod cursor;
 mod diagnostic;
 mod lexer;
