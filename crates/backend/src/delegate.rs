@@ -97,6 +97,7 @@ pub(crate) fn lower_delegated(
         scratch_live,
         log_sites: Vec::new(),
         parts,
+        plainer: None,
     })
 }
 

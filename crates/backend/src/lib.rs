@@ -59,6 +59,6 @@ pub use prepared::{PreparedArgument, PreparedCall};
 pub use program::{Program, ProgramError};
 pub use registry::{Backend, Level, Refusals, Registration, backends, register};
 pub use signature::{Signature, SignatureParam, Takes};
-pub use stages::{KERNEL, Stages};
+pub use stages::{KERNEL, Plainer, Stages};
 pub use store_log::{LOG_RECORDS, LogRecord, StoreLog, clear_log, log_header, log_words};
 pub use unit::CompileUnit;

@@ -8,9 +8,10 @@ use loopwright_graph::{Graph, NodeId};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::passes::log_stores::{StoreSite, log_stores};
 use loopwright_kernel::{Function, Module, live_ranges};
-use loopwright_looptree::{Order, Plan, Reasons, Schedule, Target};
+use loopwright_looptree::{Effort, Order, Plan, Reasons, Schedule, Target, schedule_with};
 use loopwright_lower::{KernelParam, Lowered, lower};
 use rustc_hash::FxHashMap;
+use std::fmt;
 use std::ops::Range;
 
 /// The name of the kernel that a program becomes if it is given no other.
@@ -45,6 +46,29 @@ pub struct Stages {
     /// The parts of a program that several backends run, in order; none where it is one kernel. The
     /// kernel then stands for the whole: it calls the parts.
     pub parts: Vec<Part>,
+    /// Where the schedule is not the one that was chosen first: that was refused.
+    pub plainer: Option<Plainer>,
+}
+
+/// A schedule that stands in for one that was chosen here and refused further down the line. That is a fault of
+/// ours, which costs speed and nothing else: results are those of the program under any schedule.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Plainer {
+    /// What the schedule in its place was made with.
+    pub effort: Effort,
+    /// Why the first one was refused, and by whom.
+    pub reason: String,
+}
+
+impl fmt::Display for Plainer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the schedule that was chosen for this machine was refused ({}), and a plainer one is used: {}; please report this program",
+            self.reason,
+            self.effort.describe()
+        )
+    }
 }
 
 impl Stages {
@@ -63,14 +87,22 @@ impl Stages {
 
     /// Takes a graph as far as an optimised kernel called [`KERNEL`]. `schedule` refers to
     /// [`Graph::with_stores`]; without one, the graph is rewritten ([`rewrite`]), and the default for
-    /// the target is taken.
+    /// the target is taken, or a plainer one ([`Stages::plainer`]) where that is refused.
+    ///
+    /// # Errors
+    /// A given schedule that does not fit, and a program that cannot be lowered with any.
     pub fn new(
         graph: &Graph,
         schedule: Option<&Schedule>,
         target: &Target,
         pipeline: &Pipeline,
     ) -> Result<Stages, ProgramError> {
-        Scheduled::new(graph, schedule, target, Order::Free)?.lower(KERNEL, pipeline)
+        let attempt = |effort: Effort, plainer: Option<Plainer>| {
+            let mut scheduled = Scheduled::new(graph, schedule, target, Order::Free, effort)?;
+            scheduled.plainer = plainer;
+            scheduled.lower(KERNEL, pipeline)
+        };
+        first_that_fits(schedule.is_some(), attempt)
     }
 
     /// The same with a kernel that logs what it stores: which element, what was there and what is there
@@ -108,6 +140,27 @@ pub(crate) struct Scheduled {
     pub(crate) reasons: FxHashMap<NodeId, Reasons>,
     /// What was rewritten.
     pub(crate) notes: Vec<String>,
+    /// As [`Stages::plainer`].
+    pub(crate) plainer: Option<Plainer>,
+}
+
+/// What the first attempt gives, or where a schedule of ours is refused, what the first plainer one gives that is not; the
+/// first refusal where all are. An attempt is told what it is made with, and in whose place.
+pub(crate) fn first_that_fits<T>(
+    is_given: bool,
+    mut attempt: impl FnMut(Effort, Option<Plainer>) -> Result<T, ProgramError>,
+) -> Result<T, ProgramError> {
+    let refusal = match attempt(Effort::Full, None) {
+        Err(error) if !is_given && error.is_about_schedule() => error,
+        other => return other,
+    };
+    for effort in Effort::Full.plainer() {
+        let reason = refusal.to_string();
+        if let Ok(found) = attempt(effort, Some(Plainer { effort, reason })) {
+            return Ok(found);
+        }
+    }
+    Err(refusal)
 }
 
 impl Scheduled {
@@ -116,6 +169,7 @@ impl Scheduled {
         schedule: Option<&Schedule>,
         target: &Target,
         order: Order,
+        effort: Effort,
     ) -> Result<Scheduled, ProgramError> {
         // A schedule names nodes of the graph as it is.
         let (graph, notes) = match schedule {
@@ -126,7 +180,7 @@ impl Scheduled {
         let (plan, reasons) = match schedule {
             Some(schedule) => (Plan::new(graph, schedule.clone())?, FxHashMap::default()),
             None => {
-                let made = loopwright_looptree::schedule(graph, target, order)?;
+                let made = schedule_with(graph, target, order, effort)?;
                 (made.plan, made.reasons)
             }
         };
@@ -138,6 +192,7 @@ impl Scheduled {
             schedule,
             reasons,
             notes,
+            plainer: None,
         })
     }
 
@@ -149,11 +204,13 @@ impl Scheduled {
             schedule,
             reasons,
             notes,
+            plainer,
         } = self;
         if delegates(&schedule) {
             let mut stages = lower_delegated(graph, schedule, kernel, pipeline)?;
             stages.written = written;
             stages.reasons = reasons;
+            stages.plainer = plainer;
             stages.lowered.notes.extend(notes);
             return Ok(stages);
         }
@@ -177,6 +234,7 @@ impl Scheduled {
             scratch_live,
             log_sites: Vec::new(),
             parts: Vec::new(),
+            plainer,
         })
     }
 }

@@ -55,7 +55,7 @@ mod text;
 pub use array::{Array, ArrayError};
 pub use binding::Binding;
 pub use builder::{GraphBuilder, Mark};
-pub use edit::{EditError, GraphEditor, Keep, Staged};
+pub use edit::{EditError, GraphEditor, Keep, MAX_STAGE, Staged};
 pub use error::GraphError;
 pub use evaluate::{EvaluateError, evaluate};
 pub use inside::stays_inside;

@@ -82,7 +82,7 @@ pub use schedule::{
     Annotation, Edit, LoopName, LoopSpec, NodeSchedule, Schedule, can_inline, carries, is_given,
     loop_dims,
 };
-pub use scheduler::{Explained, Order, Reasons, default_schedule, schedule};
+pub use scheduler::{Effort, Explained, Order, Reasons, default_schedule, schedule, schedule_with};
 pub use target::{MatrixUnit, Target};
 pub use text::{
     MUTATIONS, Replayed, ScheduleFile, parse_mutation, parse_schedule, parse_schedule_file,
