@@ -5,6 +5,7 @@ use crate::error::BackendError;
 use crate::kernel_backend::{CompileOptions, Executable};
 use crate::program::{Program, ProgramError};
 use crate::registry::{Backend, backends};
+use crate::spill::FrameLimits;
 use crate::stages::{KERNEL, Scheduled, Stages};
 use loopwright_graph::Graph;
 use loopwright_kernel::passes::Pipeline;
@@ -99,6 +100,12 @@ impl Compiler {
             true => Order::Kept,
             false => Order::Free,
         }
+    }
+
+    /// What the frames of its kernels may have.
+    fn frame_limits(&self) -> FrameLimits {
+        let private = self.backend.capabilities().private_memory;
+        FrameLimits::new(self.backend.target().threads, private)
     }
 
     /// How often the backend compiled: once for each program that had not been compiled before, and
@@ -218,7 +225,8 @@ impl Compiler {
                     programs.insert(key, program.clone());
                 }
                 None => {
-                    let stages = scheduled.lower(entry.name, &self.pipeline)?;
+                    let stages =
+                        scheduled.lower(entry.name, &self.pipeline, self.frame_limits())?;
                     let stages = match self.logging {
                         true => stages.logging()?,
                         false => stages,
@@ -326,7 +334,7 @@ impl Compiler {
             graph,
             &schedule,
             tree,
-            &self.pipeline,
+            (&self.pipeline, self.frame_limits()),
             &self.options,
         )?;
         if refused.is_empty() {
@@ -354,7 +362,10 @@ impl Compiler {
             reasons: stages.reasons.clone(),
             notes,
         };
-        scheduled.lower(&stages.kernel, &self.pipeline).map(Some)
+        let limits = self.frame_limits();
+        scheduled
+            .lower(&stages.kernel, &self.pipeline, limits)
+            .map(Some)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, FxHashMap<blake3::Hash, Arc<Program>>> {
