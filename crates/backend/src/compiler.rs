@@ -5,6 +5,7 @@ use crate::error::BackendError;
 use crate::kernel_backend::{CompileOptions, Executable};
 use crate::program::{Program, ProgramError};
 use crate::registry::{Backend, backends};
+use crate::spill::FrameLimits;
 use crate::stages::{KERNEL, Plainer, Scheduled, Stages, first_that_fits};
 use loopwright_graph::Graph;
 use loopwright_kernel::passes::Pipeline;
@@ -99,6 +100,12 @@ impl Compiler {
             true => Order::Kept,
             false => Order::Free,
         }
+    }
+
+    /// What the frames of its kernels may have.
+    fn frame_limits(&self) -> FrameLimits {
+        let private = self.backend.capabilities().private_memory;
+        FrameLimits::new(self.backend.target().threads, private)
     }
 
     /// How often the backend compiled: once for each program that had not been compiled before, and
@@ -259,7 +266,7 @@ impl Compiler {
         if let Some(program) = self.lock().get(&key) {
             return Ok((key, Found::Known(Arc::clone(program))));
         }
-        let stages = scheduled.lower(name, &self.pipeline)?;
+        let stages = scheduled.lower(name, &self.pipeline, self.frame_limits())?;
         let stages = match self.logging {
             true => stages.logging()?,
             false => stages,
@@ -408,7 +415,7 @@ impl Compiler {
             graph,
             &schedule,
             tree,
-            &self.pipeline,
+            (&self.pipeline, self.frame_limits()),
             &self.options,
         )?;
         if refused.is_empty() {
@@ -437,7 +444,10 @@ impl Compiler {
             notes,
             plainer: stages.plainer.clone(),
         };
-        scheduled.lower(&stages.kernel, &self.pipeline).map(Some)
+        let limits = self.frame_limits();
+        scheduled
+            .lower(&stages.kernel, &self.pipeline, limits)
+            .map(Some)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, FxHashMap<blake3::Hash, Arc<Program>>> {

@@ -34,6 +34,7 @@ mod prepared;
 mod program;
 mod registry;
 mod signature;
+mod spill;
 mod stages;
 mod store_log;
 mod unit;

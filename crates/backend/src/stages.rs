@@ -2,6 +2,7 @@
 
 use crate::delegate::{Part, delegates, lower_delegated};
 use crate::program::ProgramError;
+use crate::spill::{FrameLimits, spill};
 use crate::unit::CompileUnit;
 use loopwright_graph::rewrite::rewrite;
 use loopwright_graph::{Graph, NodeId};
@@ -9,7 +10,7 @@ use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::passes::log_stores::{StoreSite, log_stores};
 use loopwright_kernel::{Function, Module, live_ranges};
 use loopwright_looptree::{Effort, Order, Plan, Reasons, Schedule, Target, schedule_with};
-use loopwright_lower::{KernelParam, Lowered, lower};
+use loopwright_lower::{KernelParam, Lowered, Scratch, lower};
 use rustc_hash::FxHashMap;
 use std::fmt;
 use std::ops::Range;
@@ -97,10 +98,11 @@ impl Stages {
         target: &Target,
         pipeline: &Pipeline,
     ) -> Result<Stages, ProgramError> {
+        let limits = FrameLimits::new(target.threads, None);
         let attempt = |effort: Effort, plainer: Option<Plainer>| {
             let mut scheduled = Scheduled::new(graph, schedule, target, Order::Free, effort)?;
             scheduled.plainer = plainer;
-            scheduled.lower(KERNEL, pipeline)
+            scheduled.lower(KERNEL, pipeline, limits)
         };
         first_that_fits(schedule.is_some(), attempt)
     }
@@ -197,7 +199,12 @@ impl Scheduled {
     }
 
     /// The rest of the stages.
-    pub(crate) fn lower(self, kernel: &str, pipeline: &Pipeline) -> Result<Stages, ProgramError> {
+    pub(crate) fn lower(
+        self,
+        kernel: &str,
+        pipeline: &Pipeline,
+        limits: FrameLimits,
+    ) -> Result<Stages, ProgramError> {
         let Scheduled {
             graph,
             written,
@@ -207,7 +214,7 @@ impl Scheduled {
             plainer,
         } = self;
         if delegates(&schedule) {
-            let mut stages = lower_delegated(graph, schedule, kernel, pipeline)?;
+            let mut stages = lower_delegated(graph, schedule, kernel, pipeline, limits)?;
             stages.written = written;
             stages.reasons = reasons;
             stages.plainer = plainer;
@@ -216,19 +223,21 @@ impl Scheduled {
         }
         let mut lowered = lower(&graph, &schedule, kernel)?;
         lowered.notes.extend(notes);
-        validate(&lowered.module, "lowering")?;
-        let mut module = lowered.module.clone();
-        pipeline.run(&mut module, &mut |_, _| {});
-        validate(&module, "the passes")?;
-        let scratch_live = scratch_live(&lowered, &module.functions[0]);
-        share_scratch(&lowered, &scratch_live, &mut module.functions[0]);
+        let Optimised {
+            mut module,
+            spilled,
+        } = Optimised::new(&lowered, pipeline, limits)?;
+        let params = with_spilled(&lowered.params, lowered.scratch.len(), &spilled);
+        lowered.scratch.extend(spilled);
+        let scratch_live = scratch_live(&params, lowered.scratch.len(), &module.functions[0]);
+        share_scratch(&params, &scratch_live, &mut module.functions[0]);
         Ok(Stages {
             kernel: kernel.to_owned(),
             graph,
             written,
             schedule,
             reasons,
-            params: lowered.params.clone(),
+            params,
             lowered,
             module,
             scratch_live,
@@ -239,10 +248,47 @@ impl Scheduled {
     }
 }
 
+/// What is left of a kernel when all passes have run.
+pub(crate) struct Optimised {
+    pub(crate) module: Module,
+    /// Scratch memory for arrays that do not fit frames: the kernel has a parameter for each behind those that it
+    /// was lowered with.
+    pub(crate) spilled: Vec<Scratch>,
+}
+
+impl Optimised {
+    pub(crate) fn new(
+        lowered: &Lowered,
+        pipeline: &Pipeline,
+        limits: FrameLimits,
+    ) -> Result<Optimised, ProgramError> {
+        validate(&lowered.module, "lowering")?;
+        let mut module = lowered.module.clone();
+        pipeline.run(&mut module, &mut |_, _| {});
+        validate(&module, "the passes")?;
+        let spilled = spill(&mut module.functions[0], limits);
+        if !spilled.is_empty() {
+            validate(&module, "spilling")?;
+        }
+        Ok(Optimised { module, spilled })
+    }
+}
+
+/// The parameters of a kernel some of whose arrays lie in scratch memory, numbered from `first` on.
+pub(crate) fn with_spilled(
+    params: &[KernelParam],
+    first: usize,
+    spilled: &[Scratch],
+) -> Vec<KernelParam> {
+    let numbers = (first..first + spilled.len()).map(|number| number as u32);
+    let all = params.iter().copied();
+    all.chain(numbers.map(KernelParam::Scratch)).collect()
+}
+
 /// When the kernel uses each scratch memory.
-fn scratch_live(lowered: &Lowered, kernel: &Function) -> Vec<Range<u32>> {
-    let mut live = vec![0..0; lowered.scratch.len()];
-    for (param, range) in lowered.params.iter().zip(live_ranges(kernel)) {
+fn scratch_live(params: &[KernelParam], count: usize, kernel: &Function) -> Vec<Range<u32>> {
+    let mut live = vec![0..0; count];
+    for (param, range) in params.iter().zip(live_ranges(kernel)) {
         if let KernelParam::Scratch(number) = param {
             live[*number as usize] = range;
         }
@@ -253,11 +299,11 @@ fn scratch_live(lowered: &Lowered, kernel: &Function) -> Vec<Range<u32>> {
 /// States that scratch memory may alias where another can lie in the same place. Passes took each for
 /// memory of its own and may have moved accesses; that is no harm, because the ranges are those of what
 /// they made. What comes after must not do so any more.
-fn share_scratch(lowered: &Lowered, live: &[Range<u32>], kernel: &mut Function) {
+fn share_scratch(params: &[KernelParam], live: &[Range<u32>], kernel: &mut Function) {
     let apart = |a: &Range<u32>, b: &Range<u32>| {
         !a.is_empty() && !b.is_empty() && (a.end <= b.start || b.end <= a.start)
     };
-    for (param, declared) in lowered.params.iter().zip(&mut kernel.params) {
+    for (param, declared) in params.iter().zip(&mut kernel.params) {
         if let KernelParam::Scratch(number) = param {
             let own = &live[*number as usize];
             if live.iter().any(|other| apart(own, other)) {
