@@ -90,11 +90,22 @@ impl<'m> Bound<'m> {
         &self.binding
     }
 
-    /// Binds memory that is only read to an input.
+    /// Binds memory that is only read to an input. Booleans that are neither 0 nor 1 are normalised in a copy.
     pub fn input(&mut self, name: &str, bytes: &'m [u8]) -> Result<&mut Self, ProgramError> {
         let at = self.parameter(name, false)?;
-        self.check(at, name, bytes)?;
-        self.put(at, Slot::Read(bytes))
+        let dtype = self.check(at, name, bytes)?;
+        if dtype.holds_only_values(bytes) {
+            return self.put(at, Slot::Read(bytes));
+        }
+        let node = self.parameter_node(at);
+        let shape = self.binding.shape(self.program.graph(), node);
+        let sizes: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
+        let array = Array::from_bytes(dtype, &sizes, bytes);
+        let array = array.map_err(|_| ProgramError::OutOfMemory {
+            name: name.to_owned(),
+            bytes: bytes.len() as u128,
+        })?;
+        self.put(at, Slot::Owned(array))
     }
 
     /// Binds a slice that is only read to an input of the same dtype.
@@ -146,12 +157,12 @@ impl<'m> Bound<'m> {
     /// Binds memory that is read, and written if the program updates it, to a state.
     pub fn state(&mut self, name: &str, bytes: &'m mut [u8]) -> Result<&mut Self, ProgramError> {
         let at = self.parameter(name, true)?;
-        self.check(at, name, bytes)?;
+        self.check(at, name, bytes)?.normalise(bytes);
         self.put(at, Slot::Write(bytes))
     }
 
     /// Hands an array over to an input or a state.
-    pub fn give(&mut self, name: &str, array: Array) -> Result<&mut Self, ProgramError> {
+    pub fn give(&mut self, name: &str, mut array: Array) -> Result<&mut Self, ProgramError> {
         let at = self
             .parameter(name, false)
             .or_else(|_| self.parameter(name, true))?;
@@ -166,13 +177,14 @@ impl<'m> Bound<'m> {
                 got: format!("{} is", describe(array.dtype(), &shape)),
             });
         }
+        array.normalise();
         self.put(at, Slot::Owned(array))
     }
 
     /// Binds memory that an output is written to.
     pub fn output(&mut self, name: &str, bytes: &'m mut [u8]) -> Result<&mut Self, ProgramError> {
         let at = self.output_slot(name)?;
-        self.check(at, name, bytes)?;
+        self.check(at, name, bytes)?.normalise(bytes);
         self.put(at, Slot::Write(bytes))
     }
 
@@ -306,8 +318,8 @@ impl<'m> Bound<'m> {
         })
     }
 
-    /// Checks length and alignment of memory from outside.
-    fn check(&self, at: usize, name: &str, bytes: &[u8]) -> Result<(), ProgramError> {
+    /// Checks length and alignment of memory from outside, and gives its dtype.
+    fn check(&self, at: usize, name: &str, bytes: &[u8]) -> Result<DType, ProgramError> {
         let node = self.parameter_node(at);
         let dtype = self.program.graph().node(node).dtype;
         let shape = self.binding.shape(self.program.graph(), node);
@@ -320,7 +332,7 @@ impl<'m> Bound<'m> {
             None
         };
         match complaint {
-            None => Ok(()),
+            None => Ok(dtype),
             Some(got) => Err(ProgramError::Memory {
                 name: name.to_owned(),
                 expected: format!("{} ({expected} bytes)", describe(dtype, &shape)),

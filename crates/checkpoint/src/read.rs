@@ -163,7 +163,7 @@ impl<R: Read + Seek> Reader<R> {
 
 /// A `bool` is 0 or 1 everywhere: kernels rely on it.
 fn check_truths(name: &str, array: &Array) -> Result<(), Fault> {
-    if array.dtype() != DType::Bool {
+    if array.dtype().holds_only_values(array.bytes()) {
         return Ok(());
     }
     match array.bytes().iter().position(|byte| *byte > 1) {

@@ -133,11 +133,13 @@ impl Array {
         })
     }
 
-    /// An array in memory that somebody else keeps, used where it lies. It is copied before it is written.
+    /// An array in memory that somebody else keeps, used where it lies. It is copied before it is written, and at once if
+    /// it holds bytes that are no elements of the dtype ([`DType::normalise`]).
     ///
     /// # Safety
     /// The address is that of the first of as many bytes as an array of that dtype and shape has, aligned for an
     /// element. They stay there, and nobody writes them, until `owner` is dropped, which the array does when it goes.
+    /// Where others might write booleans after all, they are to be copied instead ([`Array::from_bytes`]).
     pub unsafe fn foreign(
         dtype: DType,
         shape: &[usize],
@@ -145,6 +147,7 @@ impl Array {
         owner: Box<dyn Any + Send + Sync>,
     ) -> Result<Array, ArrayError> {
         let bytes = count(shape).and_then(|count| count.checked_mul(dtype.bytes()));
+        let bytes = bytes.filter(|bytes| isize::try_from(*bytes).is_ok());
         let bytes = bytes.ok_or_else(|| ArrayError::Memory {
             dtype,
             shape: shape.to_vec(),
@@ -153,15 +156,26 @@ impl Array {
             address,
             _owner: owner,
         };
-        Ok(Array {
+        let mut array = Array {
             dtype,
             shape: shape.to_vec(),
             storage: Storage::Foreign(foreign),
             bytes,
-        })
+        };
+        array.normalise();
+        Ok(array)
     }
 
-    /// An array of these bytes, each element least significant byte first.
+    /// Makes all bytes elements of the dtype: for whoever fills [`bytes_mut`](Array::bytes_mut) with bytes from outside. See
+    /// [`DType::normalise`].
+    pub fn normalise(&mut self) {
+        let dtype = self.dtype;
+        if !dtype.holds_only_values(self.bytes()) {
+            dtype.normalise(self.bytes_mut());
+        }
+    }
+
+    /// An array of these bytes, each element least significant byte first. Bytes of a `bool` that are not 0 become 1.
     pub fn from_bytes(dtype: DType, shape: &[usize], bytes: &[u8]) -> Result<Array, ArrayError> {
         let mut array = Array::zeros(dtype, shape)?;
         if bytes.len() != array.bytes {
@@ -174,6 +188,7 @@ impl Array {
             });
         }
         array.bytes_mut().copy_from_slice(bytes);
+        array.normalise();
         Ok(array)
     }
 
@@ -255,7 +270,7 @@ impl Array {
         }
     }
 
-    /// Its bytes, to be written.
+    /// Its bytes, to be written. What comes from outside is [normalised](Array::normalise) afterwards.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         if let Storage::Foreign(_) = self.storage {
             *self = self.clone();
@@ -378,6 +393,32 @@ mod tests {
         assert_eq!(*owner, [1.5, 2.5, 3.5]);
         // With the copy, nothing of it is held any more.
         assert_eq!(std::sync::Arc::strong_count(&owner), 1);
+    }
+
+    #[test]
+    fn bytes_of_a_boolean_that_are_not_0_become_1_wherever_they_enter() {
+        let bytes = std::sync::Arc::new([0u8, 1, 2, 255, 128]);
+        let array = Array::from_bytes(DType::Bool, &[5], &*bytes).expect("five bytes");
+        assert_eq!(array.bytes(), [0, 1, 1, 1, 1]);
+        let kept = Box::new(std::sync::Arc::clone(&bytes));
+        // SAFETY: the bytes stay where they are as long as someone holds them, and nobody writes them.
+        let array = unsafe { Array::foreign(DType::Bool, &[5], bytes.as_ptr(), kept) };
+        let mut array = array.expect("its size is known");
+        assert_eq!(array.bytes(), [0, 1, 1, 1, 1]);
+        array.bytes_mut()[0] = 7;
+        array.normalise();
+        assert_eq!(array.bytes(), [1, 1, 1, 1, 1]);
+        // What holds nothing else is not copied, and other dtypes keep every byte.
+        let plain = Array::from_bytes(DType::U8, &[5], &*bytes).expect("five bytes");
+        assert_eq!(plain.bytes(), *bytes);
+    }
+
+    #[test]
+    fn foreign_memory_larger_than_the_address_space_is_refused() {
+        // SAFETY: it is refused before anything is read.
+        let array =
+            unsafe { Array::foreign(DType::U8, &[1 << 62, 2], std::ptr::null(), Box::new(())) };
+        assert!(matches!(array, Err(ArrayError::Memory { .. })));
     }
 
     #[test]

@@ -74,11 +74,7 @@ impl Header {
         if self.stored.big_endian {
             bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
         }
-        if dtype == DType::Bool {
-            bytes
-                .iter_mut()
-                .for_each(|byte| *byte = (*byte != 0).into());
-        }
+        dtype.normalise(bytes);
         // With at most one dimension that is not of size 1 both orders are the same.
         if self.fortran_order && self.shape.iter().filter(|size| **size != 1).count() > 1 {
             row_major(&self.shape, width, bytes);

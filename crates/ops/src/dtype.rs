@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// The type of an array's elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum DType {
-    /// Truth value, stored as one byte holding 0 or 1.
+    /// Boolean, stored as one byte that holds 0 or 1; see [`DType::normalise`].
     Bool,
     /// 8-bit two's complement integer.
     I8,
@@ -105,6 +105,27 @@ impl DType {
     /// Bits of one element's value; a `bool` counts as 8, its storage.
     pub const fn bits(self) -> u32 {
         self.bytes() as u32 * 8
+    }
+
+    /// Whether bytes are elements of this dtype: every bit pattern is one, but for a `bool`, which is 0 or 1.
+    ///
+    /// Code is compiled for elements of their dtype: a `bool` of 255 makes an index that no bounds check guards.
+    pub fn holds_only_values(self, bytes: &[u8]) -> bool {
+        match self {
+            DType::Bool => bytes.iter().fold(0, |seen, byte| seen | byte) <= 1,
+            _ => true,
+        }
+    }
+
+    /// Makes bytes that come from outside elements of this dtype: whatever is not 0 becomes a true `bool`. Everything that
+    /// takes bytes from a file, another library or the caller goes through this, or refuses what
+    /// [`holds_only_values`](DType::holds_only_values) does not accept, before compiled code sees them.
+    pub fn normalise(self, bytes: &mut [u8]) {
+        if self == DType::Bool && !self.holds_only_values(bytes) {
+            for byte in bytes {
+                *byte = u8::from(*byte != 0);
+            }
+        }
     }
 
     /// The family of arithmetic.

@@ -42,7 +42,8 @@ def test_there_and_back(dtype, shape):
     np.testing.assert_array_equal(np.asarray(lw.from_dlpack(given)), given)
 
 
-@pytest.mark.parametrize("dtype", [name for name in DTYPES if not name.startswith("complex")])
+# Booleans are copied: their owner may write bytes that are neither 0 nor 1.
+@pytest.mark.parametrize("dtype", [name for name in DTYPES if not name.startswith(("complex", "bool"))])
 def test_numpy_in_and_out_without_a_copy(dtype):
     given = numbers(dtype, (33, 5))
     x = lw.asarray(given)

@@ -521,6 +521,7 @@ impl Context {
             shape: array.shape().into(),
             bytes: array.bytes().len(),
         };
+        array.normalise();
         let address = array.bytes_mut().as_mut_ptr();
         // SAFETY: the bytes are the array's, which is moved away, so that nobody else has them; an array
         // lies where it lies wherever it is moved, and was seen to be aligned.

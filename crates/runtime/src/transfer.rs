@@ -84,13 +84,17 @@ impl Context {
         let Some(node) = self.find(name) else {
             return Ok(false);
         };
-        let array = array.into();
+        let mut array = array.into();
         if array.dtype() != node.dtype || *array.shape() != *node.shape {
             return Err(RuntimeError::Values {
                 node: name.to_owned(),
                 expected: node.describe(),
                 got: describe(array.dtype(), array.shape()),
             });
+        }
+        // What compiled code is to read is what its dtype says, whoever filled the array.
+        if !array.dtype().holds_only_values(array.bytes()) {
+            Arc::make_mut(&mut array).normalise();
         }
         let work = Owned::Upload {
             to: Arc::clone(node),

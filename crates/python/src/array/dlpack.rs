@@ -219,6 +219,193 @@ unsafe extern "C" fn destroy(capsule: *mut ffi::PyObject) {
     }
 }
 
+/// What a capsule is called whose tensor somebody has taken.
+const USED: &CStr = c"used_dltensor";
+const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
+
+/// What capsules of ours are called that hold a tensor which was taken.
+const TAKEN: &CStr = c"loopwright.taken_dltensor";
+const TAKEN_VERSIONED: &CStr = c"loopwright.taken_dltensor_versioned";
+
+/// The version whose structures are declared above; minor versions only append.
+const MAJOR: u32 = 1;
+
+/// More axes than any library has; a number beyond it is not one of axes.
+const MOST_AXES: i32 = 255;
+
+/// Lets go of a tensor that was taken: its producer's deleter is called, once.
+///
+/// # Safety
+/// Called by the interpreter, on a capsule that [`Offered::take`] made.
+unsafe extern "C" fn release(capsule: *mut ffi::PyObject) {
+    // SAFETY: the pointer is that of the structure which the capsule's name says, which nobody else owns.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, TAKEN.as_ptr()) == 1 {
+            let managed = ffi::PyCapsule_GetPointer(capsule, TAKEN.as_ptr()).cast::<Managed>();
+            if let Some(deleter) = (*managed).deleter {
+                deleter(managed);
+            }
+        } else if ffi::PyCapsule_IsValid(capsule, TAKEN_VERSIONED.as_ptr()) == 1 {
+            let managed = ffi::PyCapsule_GetPointer(capsule, TAKEN_VERSIONED.as_ptr());
+            let managed = managed.cast::<ManagedVersioned>();
+            if let Some(deleter) = (*managed).deleter {
+                deleter(managed);
+            }
+        }
+    }
+}
+
+/// A tensor in a capsule that nobody has taken yet.
+struct Offered<'py> {
+    capsule: Bound<'py, PyAny>,
+    pointer: *mut c_void,
+    versioned: bool,
+}
+
+impl<'py> Offered<'py> {
+    fn of(capsule: Bound<'py, PyAny>) -> PyResult<Offered<'py>> {
+        let pointer = capsule.as_ptr();
+        // SAFETY: any object may be asked.
+        let is = |name: &CStr| unsafe { ffi::PyCapsule_IsValid(pointer, name.as_ptr()) == 1 };
+        if is(USED) || is(USED_VERSIONED) {
+            return Err(PyBufferError::new_err(
+                "the DLPack capsule was taken already; ask the array for another one with __dlpack__()",
+            ));
+        }
+        let versioned = is(VERSIONED);
+        if !versioned && !is(NAME) {
+            return Err(PyBufferError::new_err("__dlpack__ gave no DLPack capsule"));
+        }
+        let name = if versioned { VERSIONED } else { NAME };
+        // SAFETY: the capsule has this name, as just seen.
+        let pointer = unsafe { ffi::PyCapsule_GetPointer(pointer, name.as_ptr()) };
+        let offered = Offered {
+            capsule,
+            pointer,
+            versioned,
+        };
+        if versioned {
+            // SAFETY: the two numbers come first in all versions.
+            let (major, minor) = unsafe {
+                let managed = pointer.cast::<ManagedVersioned>();
+                ((*managed).major, (*managed).minor)
+            };
+            if major != MAJOR {
+                return Err(PyBufferError::new_err(format!(
+                    "the DLPack capsule is of version {major}.{minor}, and version {MAJOR} is understood"
+                )));
+            }
+        }
+        Ok(offered)
+    }
+
+    fn tensor(&self) -> &DlTensor {
+        // SAFETY: a capsule of either name has such a tensor, of a version that is known, and keeps it.
+        unsafe {
+            match self.versioned {
+                true => &(*self.pointer.cast::<ManagedVersioned>()).tensor,
+                false => &(*self.pointer.cast::<Managed>()).tensor,
+            }
+        }
+    }
+
+    /// Takes the tensor: the capsule gets the name that says so, and the object that is given calls the deleter when it
+    /// goes, with the interpreter's lock held.
+    fn take(self) -> PyResult<Py<PyAny>> {
+        let py = self.capsule.py();
+        let (taken, used) = match self.versioned {
+            true => (TAKEN_VERSIONED, USED_VERSIONED),
+            false => (TAKEN, USED),
+        };
+        // SAFETY: the pointer is not null, as that of a valid capsule; the names live forever. The new capsule gets its
+        // destructor only when the old one has lost the tensor, so that one of them owns it at any time.
+        unsafe {
+            let owner = ffi::PyCapsule_New(self.pointer, taken.as_ptr(), None);
+            let owner: Py<PyAny> = Bound::from_owned_ptr_or_err(py, owner)?.unbind();
+            if ffi::PyCapsule_SetName(self.capsule.as_ptr(), used.as_ptr()) != 0 {
+                return Err(PyErr::fetch(py));
+            }
+            if ffi::PyCapsule_SetDestructor(owner.as_ptr(), Some(release)) != 0 {
+                return Err(PyErr::fetch(py));
+            }
+            Ok(owner)
+        }
+    }
+}
+
+/// Where the elements of a tensor lie, if they lie where they can be read and its numbers make sense.
+fn strided(tensor: &DlTensor) -> PyResult<Strided> {
+    let refuse = |what: String| Err(PyBufferError::new_err(what));
+    if ![HOST.0, CUDA_HOST].contains(&tensor.device.kind) {
+        return refuse(format!(
+            "the elements are on device ({}, {}), which cannot be read from here; move them to the host first",
+            tensor.device.kind, tensor.device.id
+        ));
+    }
+    let dtype = dtype_of(tensor.dtype).ok_or_else(|| {
+        let DlType { code, bits, lanes } = tensor.dtype;
+        PyTypeError::new_err(format!(
+            "there is no dtype for DLPack's code {code} with {bits} bits and {lanes} lanes"
+        ))
+    })?;
+    if !(0..=MOST_AXES).contains(&tensor.ndim) {
+        return refuse(format!("a DLPack tensor of {} axes", tensor.ndim));
+    }
+    let rank = tensor.ndim as usize;
+    if rank > 0 && tensor.shape.is_null() {
+        return refuse(format!("a DLPack tensor of {rank} axes without a shape"));
+    }
+    let listed = |start: *mut i64| match rank {
+        0 => Vec::new(),
+        // SAFETY: not null, and there is one for each axis.
+        _ => unsafe { std::slice::from_raw_parts(start, rank) }.to_vec(),
+    };
+    let given = listed(tensor.shape);
+    let shape: Result<Vec<usize>, _> = given.iter().map(|size| usize::try_from(*size)).collect();
+    let Ok(shape) = shape else {
+        return refuse(format!("a DLPack tensor of shape {given:?}"));
+    };
+    let too_large = || {
+        PyBufferError::new_err(format!(
+            "a DLPack tensor of shape {given:?} that is larger than memory"
+        ))
+    };
+    let bytes = (dtype.part.bytes() * if dtype.complex { 2 } else { 1 }) as isize;
+    let mut strides = vec![bytes; rank];
+    match tensor.strides.is_null() {
+        false => {
+            for (to, stride) in strides.iter_mut().zip(listed(tensor.strides)) {
+                let stride = isize::try_from(stride).ok();
+                *to = stride
+                    .and_then(|stride| stride.checked_mul(bytes))
+                    .ok_or_else(too_large)?;
+            }
+        }
+        // Dense.
+        true => {
+            for at in (1..rank).rev() {
+                let size = isize::try_from(shape[at].max(1)).ok();
+                strides[at - 1] = size
+                    .and_then(|size| strides[at].checked_mul(size))
+                    .ok_or_else(too_large)?;
+            }
+        }
+    }
+    if tensor.data.is_null() && !shape.contains(&0) {
+        return refuse(format!(
+            "a DLPack tensor of shape {given:?} without elements (its address is null)"
+        ));
+    }
+    let address = tensor.data.cast::<u8>().cast_const();
+    let offset = usize::try_from(tensor.byte_offset).map_err(|_| too_large())?;
+    Ok(Strided {
+        dtype,
+        shape,
+        strides,
+        address: address.wrapping_add(offset),
+    })
+}
+
 /// The elements of another library's array.
 pub(super) fn take(
     object: &Bound<'_, PyAny>,
@@ -227,7 +414,7 @@ pub(super) fn take(
 ) -> PyResult<Value> {
     let py = object.py();
     let options = PyDict::new(py);
-    options.set_item("max_version", (1, 0))?;
+    options.set_item("max_version", (MAJOR, 0))?;
     // Older ones do not know the keyword.
     let capsule = match object.call_method("__dlpack__", (), Some(&options)) {
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {
@@ -235,65 +422,11 @@ pub(super) fn take(
         }
         other => other?,
     };
-    // SAFETY: a capsule of either name has such a tensor; the capsule is held by what is made of it, and frees it in the
-    // end since nobody renames it.
-    let tensor: &DlTensor = unsafe {
-        let pointer = capsule.as_ptr();
-        if ffi::PyCapsule_IsValid(pointer, VERSIONED.as_ptr()) == 1 {
-            let managed = ffi::PyCapsule_GetPointer(pointer, VERSIONED.as_ptr());
-            &(*managed.cast::<ManagedVersioned>()).tensor
-        } else if ffi::PyCapsule_IsValid(pointer, NAME.as_ptr()) == 1 {
-            let managed = ffi::PyCapsule_GetPointer(pointer, NAME.as_ptr());
-            &(*managed.cast::<Managed>()).tensor
-        } else {
-            return Err(PyBufferError::new_err("__dlpack__ gave no DLPack capsule"));
-        }
-    };
-    if ![HOST.0, CUDA_HOST].contains(&tensor.device.kind) {
-        return Err(PyBufferError::new_err(format!(
-            "the elements are on device ({}, {}), which cannot be read from here; move them to the host first",
-            tensor.device.kind, tensor.device.id
-        )));
-    }
-    let dtype = dtype_of(tensor.dtype).ok_or_else(|| {
-        let DlType { code, bits, lanes } = tensor.dtype;
-        PyTypeError::new_err(format!(
-            "there is no dtype for DLPack's code {code} with {bits} bits and {lanes} lanes"
-        ))
-    })?;
-    let rank = usize::try_from(tensor.ndim).unwrap_or(0);
-    let listed = |start: *mut i64| match rank {
-        0 => Vec::new(),
-        // SAFETY: there is one for each axis.
-        _ => unsafe { std::slice::from_raw_parts(start, rank) }.to_vec(),
-    };
-    let shape: Vec<usize> = listed(tensor.shape)
-        .into_iter()
-        .map(|size| usize::try_from(size).unwrap_or(0))
-        .collect();
-    let bytes = (dtype.part.bytes() * if dtype.complex { 2 } else { 1 }) as isize;
-    let strides = match tensor.strides.is_null() {
-        false => listed(tensor.strides)
-            .into_iter()
-            .map(|stride| stride as isize * bytes)
-            .collect(),
-        // Dense.
-        true => {
-            let mut strides = vec![bytes; rank];
-            for at in (1..rank).rev() {
-                strides[at - 1] = strides[at] * shape[at].max(1) as isize;
-            }
-            strides
-        }
-    };
-    let address = tensor.data.cast::<u8>().cast_const();
-    let strided = Strided {
-        dtype,
-        shape,
-        strides,
-        address: address.wrapping_add(tensor.byte_offset as usize),
-    };
-    // SAFETY: the capsule owns the elements.
-    let tensor = unsafe { strided.tensor(capsule.unbind(), copy) }?;
+    let offered = Offered::of(capsule)?;
+    let strided = strided(offered.tensor())?;
+    let dtype = strided.dtype;
+    let owner = offered.take()?;
+    // SAFETY: the elements are there until the deleter is called, which the owner does when it goes.
+    let tensor = unsafe { strided.tensor(owner, copy) }?;
     Ok(value_of_parts(tensor, dtype.complex, session))
 }

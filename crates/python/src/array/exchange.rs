@@ -39,13 +39,23 @@ impl Strided {
             if *size != 1 && *stride != expected {
                 return self.shape.contains(&0);
             }
-            expected *= *size as isize;
+            // A product that does not fit is no element's distance: no memory is that large.
+            expected = match isize::try_from(*size) {
+                Ok(size) => expected.saturating_mul(size),
+                Err(_) => isize::MAX,
+            };
         }
         true
     }
 
     fn is_aligned(&self) -> bool {
         (self.address as usize).is_multiple_of(self.dtype.part.bytes())
+    }
+
+    /// Whether the elements can be used where they lie. Booleans cannot: their owner may write bytes that are neither 0 nor
+    /// 1 at any time, and code is compiled for these two ([`DType::normalise`]). A copy of them is a byte an element.
+    fn can_be_lent(&self) -> bool {
+        self.is_dense() && self.is_aligned() && self.dtype.part != DType::Bool
     }
 
     /// A tensor of the elements, where they lie if they are dense and it need not be a copy. Complex elements have a last
@@ -58,11 +68,14 @@ impl Strided {
         if self.dtype.complex {
             shape.push(2);
         }
-        let dense = self.is_dense() && self.is_aligned();
+        let dense = self.can_be_lent();
         if copy == Some(false) && !dense {
-            return Err(PyValueError::new_err(
-                "the elements do not lie one behind the other, and a copy is forbidden",
-            ));
+            return Err(PyValueError::new_err(match self.dtype.part {
+                DType::Bool => {
+                    "booleans of other libraries are copied, since their memory may come to hold other bytes than 0 and 1, and a copy is forbidden"
+                }
+                _ => "the elements do not lie one behind the other, and a copy is forbidden",
+            }));
         }
         if dense && copy != Some(true) {
             // SAFETY: dense and aligned, as just seen; kept by the owner, as the caller states. Who shares memory with an
@@ -87,6 +100,7 @@ impl Strided {
             },
         );
         drop(owner);
+        array.normalise();
         Ok(Tensor::of(array))
     }
 
@@ -219,6 +233,11 @@ fn of_buffer(object: &Bound<'_, PyAny>, session: &Session, copy: Option<bool>) -
     }
     let buffer = PyUntypedBuffer::get(view.as_any())?;
     let dtype = known_format(buffer.format(), buffer.item_size())?;
+    if buffer.suboffsets().is_some() {
+        return Err(PyTypeError::new_err(
+            "the buffer's elements lie behind pointers (suboffsets); copy them into one piece first, as bytes(x) does",
+        ));
+    }
     let strided = Strided {
         dtype,
         shape: buffer.shape().to_vec(),

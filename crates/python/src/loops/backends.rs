@@ -531,6 +531,8 @@ impl LoopCode for PythonCode {
                     let bytes = memory.bytes_mut(*node);
                     if let (Some(buffer), Some(bytes)) = (buffer, bytes) {
                         bytes.copy_from_slice(buffer.bind(py).get().contents());
+                        // Other backends may compute with what Python wrote.
+                        buffer.bind(py).get().normalise(bytes);
                     }
                 }
                 Ok(())

@@ -22,12 +22,24 @@ struct HeldMemory {
     name: String,
     memory: Held,
     written: bool,
+    /// For booleans, which are not used where they lie: their owner may write bytes that are neither 0 nor 1 at any time,
+    /// and code is compiled for these two.
+    staged: Option<Staged>,
+}
+
+/// What is copied into memory of the program's own before a run, and back after it.
+struct Staged {
+    what: Use,
+    node: NodeId,
+    /// Whether the program has a copy of what was bound last.
+    given: bool,
 }
 
 /// Why a run failed.
 pub(super) enum Failed {
     Program(ProgramError),
     Shared(String),
+    Memory(PyErr),
 }
 
 impl Failed {
@@ -35,6 +47,7 @@ impl Failed {
         match self {
             Failed::Program(error) => errors::program(error),
             Failed::Shared(message) => PyValueError::new_err(message),
+            Failed::Memory(error) => error,
         }
     }
 }
@@ -71,7 +84,7 @@ impl Inner {
         let state = is_state(self.bound.program().graph(), node);
         match Held::of(value) {
             Some(held) if !state && held.shape() == shape && held.is_ready(dtype) => {
-                self.hold(name, held, Use::Input)
+                self.hold(name, node, held, Use::Input)
             }
             _ => {
                 let array = array_of(name, value, dtype, &shape)?;
@@ -87,7 +100,22 @@ impl Inner {
     }
 
     /// Binds memory where it lies; whoever calls has checked that it fits.
-    fn hold(&mut self, name: &str, memory: Held, what: Use) -> PyResult<()> {
+    fn hold(&mut self, name: &str, node: NodeId, memory: Held, what: Use) -> PyResult<()> {
+        let written = !matches!(what, Use::Input);
+        if self.expected(node).0 == DType::Bool {
+            self.forget(name);
+            self.held.push(HeldMemory {
+                name: name.to_owned(),
+                memory,
+                written,
+                staged: Some(Staged {
+                    what,
+                    node,
+                    given: false,
+                }),
+            });
+            return Ok(());
+        }
         // SAFETY: the memory stays where it is while `held` has it, which is at least as long as `bound` points to it:
         // both are replaced together, and `bound` is dropped first. That no other memory of the run overlaps what is
         // written is checked before each run.
@@ -103,7 +131,8 @@ impl Inner {
         self.held.push(HeldMemory {
             name: name.to_owned(),
             memory,
-            written: !matches!(what, Use::Input),
+            written,
+            staged: None,
         });
         Ok(())
     }
@@ -131,11 +160,50 @@ impl Inner {
                 }
             }
         }
+        self.copy_in(force)?;
         let result = match force {
             true => self.bound.run(),
             false => self.bound.ensure(),
         };
-        result.map_err(Failed::Program)
+        result.map_err(Failed::Program)?;
+        self.copy_out();
+        Ok(())
+    }
+
+    /// Gives the program copies of what it does not read where it lies; `all`: also of what it has an older copy of.
+    fn copy_in(&mut self, all: bool) -> Result<(), Failed> {
+        for at in 0..self.held.len() {
+            let Some(staged) = &self.held[at].staged else {
+                continue;
+            };
+            if matches!(staged.what, Use::Output) || (staged.given && !all) {
+                continue;
+            }
+            let (dtype, shape) = self.expected(staged.node);
+            let held = &mut self.held[at];
+            let array = held.memory.copied(&held.name, dtype, &shape);
+            let array = array.map_err(Failed::Memory)?;
+            self.bound
+                .give(&held.name, array)
+                .map_err(Failed::Program)?;
+            if let Some(staged) = &mut held.staged {
+                staged.given = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what was computed in memory of the program's own to where it was asked for.
+    fn copy_out(&self) {
+        for held in &self.held {
+            if held.staged.is_some()
+                && held.written
+                && let Some(array) = self.bound.array(&held.name)
+            {
+                // SAFETY: the memory was checked to fit and to be writable when it was bound; a run has it to itself.
+                unsafe { held.memory.fill(array.bytes()) };
+            }
+        }
     }
 }
 
@@ -194,7 +262,7 @@ impl PyBound {
         self.with(value.py(), move |inner| {
             let (dtype, shape) = inner.expected(node);
             held.check(name, dtype, &shape, !matches!(what, Use::Input))?;
-            inner.hold(name, held, what)
+            inner.hold(name, node, held, what)
         })
     }
 }

@@ -243,9 +243,21 @@ impl Held {
         }
     }
 
-    /// Whether it can be read where it lies.
+    /// Whether it can be read where it lies. Booleans cannot: their owner may write other bytes than 0 and 1 at any time.
     pub(super) fn is_ready(&self, dtype: DType) -> bool {
-        self.complaint(dtype).is_none()
+        dtype != DType::Bool && self.complaint(dtype).is_none()
+    }
+
+    /// Writes elements back that were computed in memory of our own; it was checked that they fit.
+    ///
+    /// # Safety
+    /// Nobody else uses the memory meanwhile.
+    pub(super) unsafe fn fill(&self, bytes: &[u8]) {
+        // SAFETY: as the caller states.
+        let to = unsafe { self.bytes_mut() };
+        if to.len() == bytes.len() {
+            to.copy_from_slice(bytes);
+        }
     }
 
     /// Where an element lies.
@@ -259,7 +271,7 @@ impl Held {
     }
 
     /// A copy in row-major order, whatever the strides.
-    fn copied(&self, name: &str, dtype: DType, shape: &[usize]) -> PyResult<Array> {
+    pub(super) fn copied(&self, name: &str, dtype: DType, shape: &[usize]) -> PyResult<Array> {
         if self.shape() != shape || !is_of(self, dtype) {
             return Err(match self.check(name, dtype, shape, false) {
                 Err(error) => error,
@@ -284,6 +296,7 @@ impl Held {
                 index[at] = 0;
             }
         }
+        array.normalise();
         Ok(array)
     }
 }
@@ -421,6 +434,11 @@ impl Buffer {
     pub(super) fn contents(&self) -> &[u8] {
         // SAFETY: the memory lives as long as the array; what Python writes at the same time is Python's matter.
         unsafe { slice(self.start, self.bytes) }
+    }
+
+    /// Makes a copy of its bytes elements of its dtype.
+    pub(super) fn normalise(&self, bytes: &mut [u8]) {
+        self.dtype.normalise(bytes);
     }
 
     /// Its bytes, to be written.
