@@ -26,7 +26,7 @@ def _dtype_of_sum(x: Array, dtype: DType | None) -> DType:
 
 def _summed(name: str, x: Array, dtype: DType | None) -> Array:
     x = expect(name, x, NUMERIC)
-    dtype = _dtype_of_sum(x, dtype)
+    dtype = _dtype_of_sum(x, _dtypes.named(dtype))
     if dtype == x.dtype:
         return x
     if dtype not in NUMERIC:
@@ -35,7 +35,7 @@ def _summed(name: str, x: Array, dtype: DType | None) -> Array:
 
 
 def sum(
-    x: Array, /, *, axis: Axes = None, dtype: DType | None = None, keepdims: bool = False
+    x: Array, /, *, axis: Axes = None, dtype: DType | str | None = None, keepdims: bool = False
 ) -> Array:
     """The sum along axes.
 
@@ -49,7 +49,7 @@ def sum(
 
 
 def prod(
-    x: Array, /, *, axis: Axes = None, dtype: DType | None = None, keepdims: bool = False
+    x: Array, /, *, axis: Axes = None, dtype: DType | str | None = None, keepdims: bool = False
 ) -> Array:
     """The product along axes.
 
@@ -122,7 +122,7 @@ def cumulative_sum(
     /,
     *,
     axis: int | None = None,
-    dtype: DType | None = None,
+    dtype: DType | str | None = None,
     include_initial: bool = False,
 ) -> Array:
     """The sums of all elements up to each one along an axis.
@@ -139,7 +139,7 @@ def cumulative_prod(
     /,
     *,
     axis: int | None = None,
-    dtype: DType | None = None,
+    dtype: DType | str | None = None,
     include_initial: bool = False,
 ) -> Array:
     """The products of all elements up to each one along an axis.

@@ -273,7 +273,7 @@ def ihfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "ba
 def _frequencies(
     name: str, index: Array, n: int, d: float, dtype: DType | None, device: object | None
 ) -> Array:
-    dtype = _dtypes.default_float() if dtype is None else dtype
+    dtype = _dtypes.default_float() if dtype is None else _dtypes.named(dtype)
     if dtype not in FLOATING:
         raise TypeError(f"{name}: takes {_dtypes.WORDS[FLOATING]}, not {dtype}")
     values = _core.cast(on_device(index, device), _dtypes.float64) / (n * d)
@@ -281,7 +281,7 @@ def _frequencies(
 
 
 def fftfreq(
-    n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: object | None = None
+    n: int, /, *, d: float = 1.0, dtype: DType | str | None = None, device: object | None = None
 ) -> Array:
     """The frequencies that `fft` of `n` samples at distance `d` has.
 
@@ -296,7 +296,7 @@ def fftfreq(
 
 
 def rfftfreq(
-    n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: object | None = None
+    n: int, /, *, d: float = 1.0, dtype: DType | str | None = None, device: object | None = None
 ) -> Array:
     """The frequencies that `rfft` of `n` samples at distance `d` has.
 

@@ -22,7 +22,7 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) use complex::Pair;
-pub(crate) use convert::{as_array, from_scalar, number, scalar_object};
+pub(crate) use convert::{as_array, from_scalar, number, scalar_dtype, scalar_object};
 pub(crate) use exchange::{asarray, is_array_like, joined, stacked, unpickle};
 pub(crate) use index::places_of;
 pub(crate) use operators::{Operand, binary, map_promoted, py_matmul};

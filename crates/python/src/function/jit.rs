@@ -3,7 +3,9 @@
 use super::tree::{Form, Given, given_by, tensors};
 use crate::array::{Array, Value, common_session, is_recording, realize, recorded};
 use crate::device;
+use crate::dtype;
 use crate::errors::{OrRaise, carried};
+use loopwright_ops::DType;
 use loopwright_tensor::{Jit, Loops, Session, Tensor, TensorError};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -19,6 +21,8 @@ type Traced = Jit<Vec<Tensor>, Result<Given, TensorError>>;
 /// The function for arguments of one form.
 struct Entry {
     arguments: Form,
+    /// What Python floats were when it was traced: another default is another program.
+    float: DType,
     jit: Traced,
 }
 
@@ -48,13 +52,14 @@ impl Function {
         // Compared without the lock: equality may be Python code.
         let known = entries().clone();
         for entry in &known {
-            if entry.arguments.is_like(py, &arguments)? {
+            if entry.float == dtype::float() && entry.arguments.is_like(py, &arguments)? {
                 return Ok(Arc::clone(entry));
             }
         }
         let entry = Arc::new(Entry {
             jit: self.traced(&arguments, py),
             arguments,
+            float: dtype::float(),
         });
         entries().push(Arc::clone(&entry));
         Ok(entry)
@@ -205,16 +210,18 @@ impl Function {
                 }
             }
             if values.len() == count {
-                let entry = match self.flat[count].get() {
-                    Some(entry) => entry,
+                let known = self.flat[count].get();
+                let entry = match known.filter(|entry| entry.float == dtype::float()) {
+                    Some(entry) => Arc::clone(entry),
                     None => {
                         let (form, _) = self.apart(py, arguments, None)?;
                         let entry = self.entry(py, form)?;
-                        self.flat[count].get_or_init(|| entry)
+                        self.flat[count].get_or_init(|| Arc::clone(&entry));
+                        entry
                     }
                 };
                 let leaves = values.iter().map(|value| value.re.clone()).collect();
-                return self.run(py, entry, &values, leaves);
+                return self.run(py, &entry, &values, leaves);
             }
         }
         let (form, values) = self.apart(py, arguments, named)?;

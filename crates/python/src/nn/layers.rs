@@ -4,7 +4,7 @@ use super::init;
 use crate::array::{Array, Value, made_of};
 use crate::convolve::{Numbers, PoolArguments, conv_options};
 use crate::device;
-use crate::dtype::{FLOAT, PyDType};
+use crate::dtype::{self, PyDType};
 use crate::errors::OrRaise;
 use crate::primitives::real_only;
 use crate::variable::{PyVariable, object};
@@ -307,7 +307,7 @@ impl PyLayer {
     ) -> PyResult<PyLayer> {
         let dtype = match dtype {
             Some(dtype) => PyDType::of_any(dtype)?,
-            None => PyDType::real(FLOAT),
+            None => PyDType::real(dtype::float()),
         };
         if !dtype.is_float() {
             let name = dtype.name();

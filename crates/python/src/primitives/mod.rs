@@ -8,14 +8,16 @@ mod lookup;
 mod movement;
 
 use crate::array::{Array, Value};
+use crate::function::tree::Form;
 use loopwright_ops::{Op, ReduceOp};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 pub(crate) use create::{arange, constant, full};
 pub(crate) use elementwise::{
     binary, bitcast, cast, complex, complex_exp, complex_log, imag, map, ops, real, result_type,
-    where_,
+    same_kind, where_,
 };
 pub(crate) use fold::{arg_reduce, argsort, count, reduce, scan, sort};
 pub(crate) use linear::{
@@ -77,8 +79,13 @@ fn values(arrays: &[Bound<'_, Array>]) -> Vec<Value> {
     arrays.iter().map(|array| array.get().value()).collect()
 }
 
-/// Computes arrays, those of a device in one program.
+/// Computes arrays, those of a device in one program. Each argument is an array, or a list, tuple, dict or other tree
+/// of arrays.
 #[pyfunction]
-pub(crate) fn realize(py: Python<'_>, arrays: Vec<Bound<'_, Array>>) -> PyResult<()> {
-    crate::array::realize(py, &values(&arrays))
+#[pyo3(signature = (*arrays))]
+pub(crate) fn realize(py: Python<'_>, arrays: &Bound<'_, PyTuple>) -> PyResult<()> {
+    let session = crate::device::current(py)?;
+    let mut all = Vec::new();
+    Form::of(py, arrays.as_any(), &session, false, &mut all)?;
+    crate::array::realize(py, &all)
 }
