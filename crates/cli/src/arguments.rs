@@ -189,6 +189,9 @@ pub(crate) struct ProgramOptions {
     /// A schedule's file; else a schedule is made
     #[arg(long, value_name = "FILE")]
     pub(crate) schedule: Option<PathBuf>,
+    /// Leaves out the lines of the schedule that do not fit the program, with a note; else they are errors
+    #[arg(long, requires = "schedule")]
+    pub(crate) replay: bool,
     /// The value of a size, in place of the program's default
     #[arg(long = "set", value_name = "SIZE=VALUE", value_parser = parse_size)]
     pub(crate) sizes: Vec<(String, i64)>,
@@ -354,9 +357,13 @@ pub(crate) struct CheckOptions {
     /// How long random programs are tried, after the fixed suite
     #[arg(long, value_name = "S", default_value_t = 60)]
     pub(crate) seconds: u64,
-    /// The seed of the random programs
+    /// The seed of the random programs, or of the first machine of --targets
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
+    /// Checks the compiler and not a device: programs of all kinds become code for so many random machines, those of
+    /// --seed and the following seeds
+    #[arg(long, value_name = "N", conflicts_with_all = ["device", "seconds", "only", "table", "failures"])]
+    pub(crate) targets: Option<u64>,
     /// Checks only this group of rows, or these: ops, casts, folds, kernels, features, schedules, runtime, errors,
     /// fuzzing
     #[arg(long, value_name = "GROUP", value_parser = parse_group)]

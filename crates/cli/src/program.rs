@@ -4,13 +4,13 @@ use crate::arguments::ProgramOptions;
 use crate::device::{Chosen, choose};
 use crate::failure::Failure;
 use crate::files::read_text;
-use loopwright::backend::{Backend, Hardware, Program, ProgramError, Stages};
+use loopwright::backend::{Backend, Hardware, Plainer, Program, ProgramError, Stages};
 use loopwright::graph::{Binding, Graph, GraphBuilder, GraphError, parse};
 use loopwright::kernel::passes::Pipeline;
 use loopwright::looptree::{Schedule, parse_schedule, replay};
 use loopwright::lower::LowerError;
 use loopwright::runtime::{Code, CodeOptions, Plan, RuntimeError};
-use loopwright::text::Source;
+use loopwright::text::{Diagnostic, Source};
 use loopwright_config::Settings;
 use loopwright_tune::{ScheduleKey, ScheduleStore, processor};
 use std::cell::OnceCell;
@@ -27,6 +27,8 @@ pub(crate) struct Opened<'o> {
     pub(crate) device: Chosen,
     /// Whether the notes on the schedule were told.
     told: OnceCell<()>,
+    /// Whether a plainer schedule than was chosen was told of.
+    warned: OnceCell<()>,
 }
 
 impl<'o> Opened<'o> {
@@ -44,7 +46,7 @@ impl<'o> Opened<'o> {
         let graph = graph.with_stores();
         let replayed = match &options.schedule {
             None => None,
-            Some(path) => Some(replayed(path, &graph)?),
+            Some(path) => Some(replayed(path, &graph, options)?),
         };
         let device = choose(settings)?;
         let schedule = replayed.map(|(schedule, made_for, mut notes)| {
@@ -61,6 +63,7 @@ impl<'o> Opened<'o> {
             schedule,
             device,
             told: OnceCell::new(),
+            warned: OnceCell::new(),
         })
     }
 
@@ -143,7 +146,7 @@ impl<'o> Opened<'o> {
                 false => Ok(stages),
             })
             .map_err(|error| self.explain(error))?;
-        self.tell(&stages.lowered.notes, false);
+        self.tell(&stages.lowered.notes, false, stages.plainer.as_ref());
         Ok(stages)
     }
 
@@ -163,13 +166,17 @@ impl<'o> Opened<'o> {
         })?;
         let compiled = Compiled { code, renamed };
         let program = compiled.program();
-        self.tell(program.notes(), !program.parts().is_empty());
+        let handed_on = !program.parts().is_empty();
+        self.tell(program.notes(), handed_on, program.plainer());
         Ok(compiled)
     }
 
     /// What a person has asked for with a schedule and does not get is said, once, and what other backends
     /// were given.
-    fn tell(&self, notes: &[String], handed_on: bool) {
+    fn tell(&self, notes: &[String], handed_on: bool, plainer: Option<&Plainer>) {
+        if let Some(plainer) = plainer {
+            self.warned.get_or_init(|| eprintln!("warning: {plainer}"));
+        }
         if self.schedule.is_some() || handed_on {
             self.told.get_or_init(|| {
                 for note in notes {
@@ -204,9 +211,13 @@ impl<'o> Opened<'o> {
 fn replayed(
     path: &Path,
     graph: &Graph,
+    options: &ProgramOptions,
 ) -> Result<(Schedule, Option<String>, Vec<String>), Failure> {
     let source = Source::new(path.display().to_string(), read_text(path)?);
     let replayed = replay(&source, graph).map_err(|error| Failure::at(&error, &source))?;
+    if !options.replay && !replayed.left_out.is_empty() {
+        return Err(does_not_fit(&replayed.left_out, &source, &options.program));
+    }
     let notes = replayed.left_out.iter().map(|said| {
         let place = said.labels.first().map_or(0, |label| label.span.start);
         let (line, _) = source.position(place);
@@ -214,6 +225,35 @@ fn replayed(
     });
     let notes = notes.collect();
     Ok((replayed.file.schedule, replayed.file.device, notes))
+}
+
+/// Every line of a schedule that does not fit the program, at its place. What would be done without them (plain loops, another
+/// order) is said by `--replay`.
+fn does_not_fit(left_out: &[Diagnostic], source: &Source, program: &Path) -> Failure {
+    let line = |said: &Diagnostic| said.message.strip_prefix("left out: ").map(str::to_owned);
+    let mut refused: Vec<Diagnostic> = left_out
+        .iter()
+        .filter_map(|said| {
+            let message = line(said)?;
+            let said = said.clone();
+            Some(Diagnostic { message, ..said })
+        })
+        .collect();
+    if refused.is_empty() {
+        refused = left_out.to_vec();
+    }
+    if let Some(last) = refused.last_mut() {
+        let next = format!(
+            "`--replay` leaves out what does not fit; `loopwright dump {} --stage schedule` prints a schedule that does",
+            program.display()
+        );
+        last.help = Some(match last.help.take() {
+            Some(help) => format!("{help}; {next}"),
+            None => next,
+        });
+    }
+    let rendered: Vec<String> = refused.iter().map(|said| said.render(source)).collect();
+    Failure::Place(rendered.join(""))
 }
 
 /// What is to be said about a schedule that was made for another device.

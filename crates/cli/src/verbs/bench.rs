@@ -51,7 +51,13 @@ pub(crate) fn bench(
         terminal.text(&report.table())?;
     }
     write_files(options, &measured, &report, &value)?;
-    Ok(ExitCode::SUCCESS)
+    for failed in &report.failed {
+        eprintln!("failed: {}: {}", failed.work, failed.reason);
+    }
+    Ok(match report.failed.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(1),
+    })
 }
 
 /// The report as files, where they are asked for. It was printed before, so that a place that cannot be written to

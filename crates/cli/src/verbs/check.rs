@@ -7,6 +7,7 @@ use crate::runtime::scheduler;
 use crate::table::Table;
 use crate::terminal::{Terminal, stderr_paints};
 use crate::units;
+use crate::verbs::check_targets::check_targets;
 use indicatif::{ProgressBar, ProgressStyle};
 use loopwright::backend::Backend;
 use loopwright::cc::{self, CcBackend};
@@ -26,6 +27,9 @@ pub(crate) fn check(
     settings: &Settings,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, Failure> {
+    if let Some(targets) = options.targets {
+        return check_targets(targets, options, settings, terminal);
+    }
     let device = choose(settings)?;
     if !options.json {
         terminal.line(format!("checking {} ({})", device.name(), device.why()))?;

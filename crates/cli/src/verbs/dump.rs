@@ -116,6 +116,9 @@ fn explained_tree(opened: &Opened<'_>, stages: &Stages) -> Result<String, Failur
         "# about {} by the cost model\n",
         units::duration(Duration::from_secs_f64(estimate.seconds.max(0.0)))
     );
+    if let Some(plainer) = &stages.plainer {
+        text += &format!("# {plainer}\n");
+    }
     if stages.reasons.is_empty() {
         text += "# the schedule was given: nobody chose these loops here\n";
     }

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod cache;
 pub(crate) mod check;
+mod check_targets;
 pub(crate) mod config;
 pub(crate) mod devices;
 pub(crate) mod doctor;

@@ -10,6 +10,7 @@ use crate::stores::Stores;
 use crate::table::Table;
 use crate::terminal::Terminal;
 use crate::units;
+use loopwright::backend::Plainer;
 use loopwright::graph::{Array, Binding, Graph, NodeId, NodeOp};
 use loopwright::ops::DType;
 use loopwright::runtime::{LinkOptions, MERGE, Merge, Routine};
@@ -82,6 +83,8 @@ struct Done {
     results: Vec<Produced>,
     compile: Duration,
     from_cache: bool,
+    /// Where the schedule stands in for one that was refused.
+    plainer: Option<Plainer>,
     /// How long each run took.
     times: Vec<Duration>,
     stores: Option<Stores>,
@@ -149,6 +152,7 @@ impl Run<'_> {
             results: self.results(&compiled, &routine)?,
             compile,
             from_cache,
+            plainer: compiled.program().plainer().cloned(),
             times,
             stores: match self.settings.log_stores() {
                 true => Some(Stores::of(&compiled, &routine)?),
@@ -392,6 +396,12 @@ impl Run<'_> {
             "compile_ms": units::milliseconds(done.compile),
             "from_cache": done.from_cache,
         });
+        if let Some(plainer) = &done.plainer {
+            document["plainer_schedule"] = json!({
+                "reason": plainer.reason,
+                "in_its_place": plainer.effort.describe(),
+            });
+        }
         // Keys of what was asked for alone.
         if self.settings.verify() {
             document["verified"] = json!(true);
