@@ -4,6 +4,7 @@ use crate::arguments::ProgramOptions;
 use crate::device::{Chosen, choose};
 use crate::failure::Failure;
 use crate::files::read_text;
+use crate::terminal::{Shown as _, complain};
 use loopwright::backend::{Backend, Hardware, Plainer, Program, ProgramError, Stages};
 use loopwright::graph::{Binding, Graph, GraphBuilder, GraphError, parse};
 use loopwright::kernel::passes::Pipeline;
@@ -24,6 +25,8 @@ pub(crate) struct Opened<'o> {
     /// Every result a node of its own: what schedules speak about.
     pub(crate) graph: Graph,
     pub(crate) schedule: Option<Schedule>,
+    /// Whether the schedule is the one that `tune` found.
+    pub(crate) tuned: bool,
     pub(crate) device: Chosen,
     /// Whether the notes on the schedule were told.
     told: OnceCell<()>,
@@ -38,10 +41,7 @@ impl<'o> Opened<'o> {
         options: &'o ProgramOptions,
         settings: &'o Settings,
     ) -> Result<Opened<'o>, Failure> {
-        let source = Source::new(
-            options.program.display().to_string(),
-            read_text(&options.program)?,
-        );
+        let source = Source::new(options.program.shown(), read_text(&options.program)?);
         let graph = parse(&source).map_err(|error| Failure::at(&error, &source))?;
         let graph = graph.with_stores();
         let replayed = match &options.schedule {
@@ -52,7 +52,7 @@ impl<'o> Opened<'o> {
         let schedule = replayed.map(|(schedule, made_for, mut notes)| {
             notes.extend(made_for.and_then(|made_for| elsewhere(&made_for, device.backend())));
             for note in notes {
-                eprintln!("note: {note}");
+                complain(format!("note: {note}"));
             }
             schedule
         });
@@ -61,6 +61,7 @@ impl<'o> Opened<'o> {
             settings,
             graph,
             schedule,
+            tuned: false,
             device,
             told: OnceCell::new(),
             warned: OnceCell::new(),
@@ -73,10 +74,11 @@ impl<'o> Opened<'o> {
         if self.schedule.is_none()
             && let Some(schedule) = self.tuned()
         {
-            eprintln!(
-                "note: the schedule that `tune` found is used; `loopwright cache clear` forgets it"
+            complain(
+                "note: the schedule that `tune` found is used; `loopwright cache clear` forgets it",
             );
             self.schedule = Some(schedule);
+            self.tuned = true;
         }
         self
     }
@@ -180,7 +182,7 @@ impl<'o> Opened<'o> {
         if self.schedule.is_some() || handed_on {
             self.told.get_or_init(|| {
                 for note in notes {
-                    eprintln!("note: {note}");
+                    complain(format!("note: {note}"));
                 }
             });
         }
@@ -196,11 +198,11 @@ impl<'o> Opened<'o> {
         match (about, &self.options.schedule) {
             (Some(error), Some(path)) => Failure::new(format!(
                 "the schedule {} does not fit the program: {error}",
-                path.display()
+                path.shown()
             ))
             .help(format!(
                 "`loopwright dump {} --stage schedule` prints one that fits",
-                self.options.program.display()
+                self.options.program.shown()
             )),
             _ => error.into(),
         }
@@ -213,7 +215,7 @@ fn replayed(
     graph: &Graph,
     options: &ProgramOptions,
 ) -> Result<(Schedule, Option<String>, Vec<String>), Failure> {
-    let source = Source::new(path.display().to_string(), read_text(path)?);
+    let source = Source::new(path.shown(), read_text(path)?);
     let replayed = replay(&source, graph).map_err(|error| Failure::at(&error, &source))?;
     if !options.replay && !replayed.left_out.is_empty() {
         return Err(does_not_fit(&replayed.left_out, &source, &options.program));

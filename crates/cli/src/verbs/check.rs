@@ -5,7 +5,7 @@ use crate::device::choose;
 use crate::failure::Failure;
 use crate::runtime::scheduler;
 use crate::table::Table;
-use crate::terminal::{Terminal, stderr_paints};
+use crate::terminal::{Shown as _, Terminal, stderr_paints};
 use crate::units;
 use crate::verbs::check_targets::check_targets;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -188,7 +188,7 @@ fn conclude(
             terminal.line(format!("    {line}"))?;
         }
         if let Some(file) = &failure.file {
-            terminal.line(format!("    the program is in {}", file.display()))?;
+            terminal.line(format!("    the program is in {}", file.shown()))?;
         }
     }
     if report.failures.len() > SHOWN {

@@ -3,6 +3,7 @@
 use crate::arguments::{DumpOptions, Stage};
 use crate::failure::Failure;
 use crate::program::Opened;
+use crate::table::padded;
 use crate::terminal::Terminal;
 use crate::units;
 use crate::verbs::dump_files::{Folder, file_name};
@@ -192,7 +193,7 @@ fn annotated_tree(
     for (number, line) in text.lines().enumerate() {
         let plain = number == 0 || line.trim() == "}";
         match if plain { None } else { comments.next() } {
-            Some(comment) => annotated += &format!("{line:width$}  # {comment}\n"),
+            Some(comment) => annotated += &format!("{}  # {comment}\n", padded(line, width)),
             None => annotated += &format!("{line}\n"),
         }
     }

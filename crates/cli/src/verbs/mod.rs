@@ -1,5 +1,6 @@
 //! One file for each verb.
 
+pub(crate) mod allow;
 pub(crate) mod bench;
 pub(crate) mod cache;
 pub(crate) mod check;
