@@ -9,7 +9,7 @@ use super::convert::{from_scalar, number};
 use super::{Array, Value, exchange, made_of};
 use crate::dtype::{FLOAT, INT, PyDType};
 use crate::promote::{Number, promoted};
-use loopwright_ops::{DType, Op};
+use loopwright_ops::{DType, Kind, Op};
 use loopwright_tensor::Tensor;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -234,6 +234,7 @@ impl Array {
 
     /// The in-place form: the dtype and the shape stay.
     fn operate_in_place(&self, py: Python<'_>, op: Op, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.check_writable()?;
         let Some(operand) = Operand::of(py, other)? else {
             return Err(PyTypeError::new_err(format!(
                 "`{}=` takes arrays and numbers, not {}",
@@ -247,7 +248,7 @@ impl Array {
     }
 
     fn replace(&self, py: Python<'_>, before: &Value, made: Value, op: &str) -> PyResult<()> {
-        if made.dtype() != before.dtype() {
+        if made.dtype() != before.dtype() && !is_same_kind(made.dtype(), before.dtype()) {
             return Err(PyTypeError::new_err(format!(
                 "`{op}=` would make {} of {}; an array keeps its dtype in place",
                 made.dtype().name(),
@@ -264,9 +265,22 @@ impl Array {
                 before.re.shape()
             )));
         }
-        let made = Array::of(py, made)?;
+        let made = Array::of(py, made.cast(before.dtype()))?;
         self.set(py, made.value())
     }
+}
+
+/// Whether elements of one dtype may be put into an array of another in place: numbers of a kind, narrower or not, and
+/// those of a kind below. Signed integers do not become unsigned ones.
+fn is_same_kind(from: PyDType, to: PyDType) -> bool {
+    let rank = |dtype: PyDType| match dtype.part.kind() {
+        _ if dtype.complex => 4,
+        Kind::Float => 3,
+        Kind::Signed => 2,
+        Kind::Unsigned => 1,
+        Kind::Bool => 0,
+    };
+    rank(from) <= rank(to)
 }
 
 macro_rules! operators {
@@ -351,6 +365,7 @@ impl Array {
     }
 
     fn __imatmul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.check_writable()?;
         let Some(Operand::Array(other)) = Operand::of(py, other)? else {
             return Err(PyTypeError::new_err("`matmul=` takes arrays"));
         };
