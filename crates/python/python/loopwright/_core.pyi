@@ -202,7 +202,7 @@ class Array:
     def atanh(self, /) -> Array:
         """The inverse hyperbolic tangent."""
     def broadcast_to(self, /, shape: Any) -> Array:
-        """An array repeated along its axes of size 1 to a shape."""
+        """An array repeated along its axes of size 1 to a shape: a view, which is read-only."""
     def ceil(self, /) -> Array:
         """The smallest whole number that is not below."""
     def clip(self, /, min: Any = ..., max: Any = ...) -> Array:
@@ -230,7 +230,7 @@ class Array:
     def expm1(self, /) -> Array:
         """`exp(x) - 1`, precise near 0."""
     def flatten(self) -> Array:
-        """All elements along one axis."""
+        """A copy of all elements along one axis."""
     def flip(self, /, *, axis: Any = ...) -> Array:
         """The elements in reverse along axes."""
     def floor(self, /) -> Array:
@@ -297,7 +297,7 @@ class Array:
         """1 divided by the elements."""
     def repeat(self, repeats: Any, /, *, axis: Any = ...) -> Array:
         """Every element several times, one after the other."""
-    def reshape(self, *shape: Any) -> Array:
+    def reshape(self, *shape: Any, copy: Any = ...) -> Array:
         """The elements in another shape: ``x.reshape(2, -1)`` or ``x.reshape((2, -1))``."""
     def roll(self, /, shift: Any, *, axis: Any = ...) -> Array:
         """The elements moved along axes; what leaves at the end comes in at the front."""
@@ -954,7 +954,7 @@ def blobs(count: Any, centres: Any = ..., spread: Any = ..., seed: Any = ...) ->
     """Clouds of points around random centres: points, and which centre each is of."""
 
 def broadcast_to(x: Any, shape: Any) -> Array:
-    """The elements repeated to a shape."""
+    """The elements repeated to a shape: a view that cannot be written."""
 
 def cast(x: Any, dtype: Any) -> Array:
     """Elements of another dtype."""
@@ -998,6 +998,9 @@ def constant(shape: Any, value: Any, dtype: Any, device: Any) -> Array:
 def conv(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: Any, output_padding: Any) -> Array:
     """A convolution, or a transposed one."""
 
+def copied(x: Any) -> Array:
+    """The same elements in an array of their own."""
+
 def cosine_distance(x: Any, target: Any) -> Array:
     """1 minus the cosine of the angle between vectors along the last axis."""
 
@@ -1038,7 +1041,7 @@ def fft(x: Any, axis: Any, inverse: Any) -> Array:
     """The Fourier transform along an axis, or its inverse, divided by the count."""
 
 def flip(x: Any, axes: Any) -> Array:
-    """The axes backwards."""
+    """The axes backwards: a view."""
 
 def full(shape: Any, value: Any, dtype: Any, device: Any) -> Array:
     """An array of one number."""
@@ -1152,7 +1155,7 @@ def pad_by(x: Any, axis: Any, before: Any, after: Any, mode: Any) -> Array:
     """More elements at both ends of an axis, made of those that are there."""
 
 def permute(x: Any, axes: Any) -> Array:
-    """The axes in another order."""
+    """The axes in another order: a view."""
 
 def pool(largest: Any, x: Any, window: Any, stride: Any, padding: Any, dilation: Any, count_include_pad: Any) -> Array:
     """The largest element or the mean of each window along the last axes."""
@@ -1217,8 +1220,8 @@ def repeat(x: Any, count: Any, axis: Any) -> Array:
 def repeat_at_most(most: Any, first: Any, condition: Any, step: Any) -> Any:
     """Repeats a step as long as a condition holds, at most so many times, as a part of the formula."""
 
-def reshape(x: Any, shape: Any) -> Array:
-    """The elements in another shape; -1 for a size that follows."""
+def reshape(x: Any, shape: Any, copy: Any = ...) -> Array:
+    """The elements in another shape; -1 for a size that follows. A view where the elements have strides in that shape, and otherwise a copy; with `copy` a copy in any case, or an error where it would be one."""
 
 def result_type(*objects: Any) -> DType:
     """The dtype in which arrays, dtypes and numbers meet."""
@@ -1256,6 +1259,9 @@ def set_mixed_precision(dtype: Any) -> DType | None:
 def set_training(training: Any) -> builtins.bool:
     """Lets layers behave as in training, or as in use; gives how they behaved before."""
 
+def shares_cell(a: Any, b: Any) -> Array:
+    """Whether arrays share elements, so that a write to one may be seen in another."""
+
 def sort(x: Any, axis: Any, descending: Any) -> Array:
     """The elements along an axis in order."""
 
@@ -1266,7 +1272,7 @@ def spirals(count: Any, arms: Any = ..., noise: Any = ..., seed: Any = ...) -> E
     """Arms of a spiral: points, and which arm each is of."""
 
 def squeeze(x: Any, axes: Any) -> Array:
-    """Without axes of size 1."""
+    """Without axes of size 1: a view."""
 
 def stack(arrays: Any, axis: Any) -> Array:
     """Arrays beside each other along a new axis."""
@@ -1299,7 +1305,7 @@ def triu(x: Any, k: Any) -> Array:
     """Zeros below a diagonal of the last two axes."""
 
 def unsqueeze(x: Any, axis: Any) -> Array:
-    """With an axis of size 1 more."""
+    """With an axis of size 1 more: a view."""
 
 def value_and_gradients(function: Any, variables: Any, arguments: Any, named: Any, optimizer: Any = ...) -> tuple[Any, list[Array]]:
     """What a function gives, and the gradients of its loss with respect to variables."""

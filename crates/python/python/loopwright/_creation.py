@@ -185,7 +185,7 @@ def full(
         if not isinstance(fill_value, Array):
             fill_value = _core.asarray(fill_value, None, device)
         filled = fill_value if dtype is None else _dtypes.astype(fill_value, dtype)
-        return _core.broadcast_to(on_device(filled, device), shape_of("full", shape))
+        return _core.copied(_core.broadcast_to(on_device(filled, device), shape_of("full", shape)))
     own = _dtype_of_number("full", fill_value)
     sizes = shape_of("full", shape)
     dtype = own if dtype is None else dtype
@@ -287,7 +287,7 @@ def meshgrid(*arrays: Array, indexing: Literal["xy", "ij"] = "xy") -> tuple[Arra
     for at, x in enumerate(arrays):
         own = [1] * len(arrays)
         own[order.index(at)] = x.shape[0]
-        grids.append(_core.broadcast_to(_core.reshape(x, tuple(own)), shape))
+        grids.append(_core.copied(_core.broadcast_to(_core.reshape(x, tuple(own)), shape)))
     return tuple(grids)
 
 

@@ -109,9 +109,9 @@ def _numbers(given: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(given[0]) if len(given) == 1 and isinstance(given[0], tuple | list) else given
 
 
-def _reshape(self: Array, *shape: Any) -> Array:
+def _reshape(self: Array, *shape: Any, copy: bool | None = None) -> Array:
     """The elements in another shape: ``x.reshape(2, -1)`` or ``x.reshape((2, -1))``."""
-    return _manipulation.reshape(self, _numbers(shape))
+    return _manipulation.reshape(self, _numbers(shape), copy=copy)
 
 
 def _permute(self: Array, *axes: Any) -> Array:
@@ -127,8 +127,8 @@ def _transpose(self: Array, *axes: Any) -> Array:
 
 
 def _flatten(self: Array) -> Array:
-    """All elements along one axis."""
-    return _manipulation.reshape(self, (-1,)) if self.size != 0 else _manipulation.reshape(self, (0,))
+    """A copy of all elements along one axis."""
+    return _manipulation.reshape(self, (0,) if self.size == 0 else (-1,), copy=True)
 
 
 def _astype(self: Array, dtype: Any, /, *, copy: bool = True) -> Array:

@@ -234,6 +234,7 @@ impl Array {
 
     /// The in-place form: the dtype and the shape stay.
     fn operate_in_place(&self, py: Python<'_>, op: Op, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.check_writable()?;
         let Some(operand) = Operand::of(py, other)? else {
             return Err(PyTypeError::new_err(format!(
                 "`{}=` takes arrays and numbers, not {}",
@@ -265,7 +266,7 @@ impl Array {
                 before.re.shape()
             )));
         }
-        let made = Array::of(py, made)?;
+        let made = Array::of(py, made.cast(before.dtype()))?;
         self.set(py, made.value())
     }
 }
@@ -352,6 +353,7 @@ impl Array {
     }
 
     fn __imatmul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.check_writable()?;
         let Some(Operand::Array(other)) = Operand::of(py, other)? else {
             return Err(PyTypeError::new_err("`matmul=` takes arrays"));
         };

@@ -27,8 +27,8 @@ pub(crate) use linear::{
 };
 pub(crate) use lookup::{nonzero, scatter, take, take_along};
 pub(crate) use movement::{
-    broadcast_to, concat, diagonal, flip, pad, permute, repeat, reshape, roll, squeeze, stack,
-    tile, tril, triu, unsqueeze,
+    broadcast_to, concat, copied, diagonal, flip, pad, permute, repeat, reshape, roll, shares_cell,
+    squeeze, stack, tile, tril, triu, unsqueeze,
 };
 
 type Any<'a, 'py> = &'a Bound<'py, PyAny>;
