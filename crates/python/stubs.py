@@ -27,6 +27,9 @@ from typing import Any, ClassVar
 GIVES = {
     "dtype": "DType",
     "result_type": "DType",
+    "default_dtype": "DType",
+    "set_default_dtype": "None",
+    "same_kind": "builtins.bool",
     "devices": "list[Device]",
     "current_device": "Device",
     "set_default_device": "None",
@@ -37,6 +40,7 @@ GIVES = {
     "linalg_on_host": "bool",
     "linalg_slogdet": "tuple[Array, Array]",
     "linalg_qr": "tuple[Array, Array]",
+    "linalg_eig": "tuple[Array, Array]",
     "linalg_eigh": "tuple[Array, Array]",
     "linalg_svd": "tuple[Array, Array, Array]",
     "vjp": "tuple[Any, Pullback]",

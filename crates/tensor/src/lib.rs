@@ -46,6 +46,7 @@ mod convolve;
 mod display;
 mod einsum;
 mod error;
+mod exact;
 pub mod fft;
 mod gradient;
 mod jit;

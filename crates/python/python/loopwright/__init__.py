@@ -1,7 +1,7 @@
 """Loopwright: arrays that become loops you can read, on every machine.
 
-The namespace is that of the Python Array API standard, version 2024.12, with the extensions `linalg`
-and `fft`. Arrays are formulas: nothing is computed until a value is asked for, and then all that it
+The namespace is that of the Python Array API standard, version 2025.12, with the extensions `linalg`
+and `fft`; `x.__array_namespace__(api_version="2024.12")` is that of an earlier version. Arrays are formulas: nothing is computed until a value is asked for, and then all that it
 needs becomes one program.
 
 >>> import loopwright as lw
@@ -227,7 +227,7 @@ from ._utility import all, any, diff
 
 realize = _core.realize
 
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 
 _einops.wait()
 

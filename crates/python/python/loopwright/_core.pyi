@@ -181,13 +181,13 @@ class Array:
         """The inverse cosine."""
     def acosh(self, /) -> Array:
         """The inverse hyperbolic cosine."""
-    def all(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def all(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """Whether all elements are true."""
-    def any(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def any(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """Whether any element is true."""
-    def argmax(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def argmax(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The index of the first largest element along an axis, or of all."""
-    def argmin(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def argmin(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The index of the first smallest element along an axis, or of all."""
     def argsort(self, /, *, axis: Any = ..., descending: Any = ..., stable: Any = ...) -> Array:
         """The indices that sort along an axis; equal elements stay in the order they had."""
@@ -205,8 +205,8 @@ class Array:
         """An array repeated along its axes of size 1 to a shape: a view, which is read-only."""
     def ceil(self, /) -> Array:
         """The smallest whole number that is not below."""
-    def clip(self, /, min: Any = ..., max: Any = ...) -> Array:
-        """The elements, but not below `min` and not above `max`, in the dtype of `x`."""
+    def clip(self, min: Any = ..., max: Any = ..., out: Any = ...) -> Array:
+        """The elements within bounds: ``x.clip(0, 1)``."""
     def conj(self, /) -> Array:
         """The conjugate: the imaginary part with the other sign."""
     def cos(self, /) -> Array:
@@ -263,13 +263,13 @@ class Array:
         """A stack of matrices, each the other way around."""
     def matmul(self, x2: Any, /) -> Array:
         """The product of matrices; one axis alone is a vector, axes before two are a batch."""
-    def max(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def max(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The largest element along axes; NaN if there is one."""
     def maximum(self, x2: Any, /) -> Array:
         """The larger one; NaN if either is NaN."""
-    def mean(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def mean(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The mean along axes."""
-    def min(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def min(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The smallest element along axes; NaN if there is one."""
     def minimum(self, x2: Any, /) -> Array:
         """The smaller one; NaN if either is NaN."""
@@ -289,7 +289,7 @@ class Array:
         """The axes in another order: ``x.permute(1, 0)``."""
     def pow(self, x2: Any, /) -> Array:
         """The first to the power of the second."""
-    def prod(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def prod(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The product along axes."""
     def realize(self, /) -> Array:
         """Computes the value now, if it is not there yet, and gives the array back."""
@@ -321,11 +321,11 @@ class Array:
         """The square root."""
     def square(self, /) -> Array:
         """The square."""
-    def squeeze(self, /, axis: Any) -> Array:
-        """An array without axes of size 1."""
-    def std(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def squeeze(self, axis: Any = ...) -> Array:
+        """Without axes of size 1: those that are named, or all."""
+    def std(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The standard deviation along axes, the root of the variance."""
-    def sum(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def sum(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The sum along axes."""
     def tan(self, /) -> Array:
         """The tangent."""
@@ -347,7 +347,7 @@ class Array:
         """The elements without their fraction."""
     def unnamed(self, /) -> Array:
         """The same elements without names for the axes."""
-    def var(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def var(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The variance along axes: squares of distances to the mean, over the count less `correction`."""
 
 class Average:
@@ -1019,6 +1019,9 @@ def current_device() -> Device:
 def custom_gradient(function: Any, backward: Any, *arguments: Any) -> Array:
     """What a function of arrays gives, with a gradient of its own: `backward(arguments, value, gradient)` gives a gradient for each argument."""
 
+def default_dtype() -> DType:
+    """The dtype that Python floats, quotients of integers and new arrays have where none is given."""
+
 def devices() -> list[Device]:
     """Every device that works here, the one that `auto` takes first."""
 
@@ -1085,8 +1088,14 @@ def linalg_complement(x: Any) -> Array:
 def linalg_det(x: Any) -> Array:
     """The determinant."""
 
+def linalg_eig(x: Any) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors of square matrices, real or complex."""
+
 def linalg_eigh(x: Any) -> tuple[Array, Array]:
     """Eigenvalues, rising, and eigenvectors of symmetric matrices."""
+
+def linalg_eigvals(x: Any) -> Array:
+    """Eigenvalues of square matrices, real or complex."""
 
 def linalg_eigvalsh(x: Any) -> Array:
     """Eigenvalues of symmetric matrices, rising."""
@@ -1208,8 +1217,8 @@ def read_npy(path: Any, dtype: Any = ...) -> Array:
 def real(x: Any) -> Array:
     """The real parts."""
 
-def realize(arrays: Any) -> None:
-    """Computes arrays, those of a device in one program."""
+def realize(*arrays: Any) -> None:
+    """Computes arrays, those of a device in one program. Each argument is an array, or a list, tuple, dict or other tree of arrays."""
 
 def reduce(op: Any, x: Any, axes: Any, keepdims: Any) -> Array:
     """A fold over axes, or all of them."""
@@ -1235,6 +1244,9 @@ def roll(x: Any, shift: Any, axis: Any) -> Array:
 def rope(x: Any, position: Any, base: Any) -> Array:
     """Turns `[.., time, width]` by angles that grow with the position, from one on."""
 
+def same_kind(*arguments: Any) -> builtins.bool:
+    """Whether elements of one dtype may be written into an array of another, as in-place operators do."""
+
 def scan(op: Any, x: Any, axis: Any, exclusive: Any, reverse: Any) -> Array:
     """The folds of all beginnings along an axis."""
 
@@ -1252,6 +1264,9 @@ def seed(seed: Any, /) -> None:
 
 def set_default_device(device: Any) -> None:
     """Makes a device the one that is used where nothing is said; `None` for the best there is."""
+
+def set_default_dtype(dtype: Any) -> None:
+    """Changes that dtype, for all threads."""
 
 def set_mixed_precision(dtype: Any) -> DType | None:
     """Lets layers multiply in a narrower float, or as they are; gives what was said before."""

@@ -314,6 +314,10 @@ def ones_like(x: Array, /, *, dtype: DType | str | None = None, device: object |
 def _triangle(name: str, primitive: Any, x: Array, k: int) -> Array:
     if expect(name, x).ndim < 2:
         raise ValueError(f"{name}: a matrix has two axes, shape {x.shape} has not")
+    rows, columns = x.shape[-2:]
+    if rows is not None and columns is not None:
+        # A diagonal that is outside of the matrix may be any such.
+        k = builtins.max(-rows - 1, builtins.min(operator.index(k), columns + 1))
     return primitive(x, k)
 
 

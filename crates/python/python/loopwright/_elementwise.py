@@ -149,7 +149,7 @@ round = _unary(
     "round", "round", NUMERIC, "The nearest whole number, of two the even one.",
     "lw.round(lw.asarray([0.5, 1.5, 2.6])).tolist()", "[0.0, 2.0, 3.0]",
 )  # fmt: skip
-sign = _unary(
+_sign = _unary(
     "sign", "sign", NUMERIC, "-1, 0 or 1; of a complex number `z / abs(z)`.",
     "lw.sign(lw.asarray([-3, 0, 7])).tolist()", "[-1, 0, 1]",
 )  # fmt: skip
@@ -388,6 +388,18 @@ def square(x: Array, /) -> Array:
     """
     x = expect("square", x, NUMERIC)
     return _complex.square(x) if is_complex(x) else _core.map("mul", x, x)
+
+
+def sign(x: Operand, /) -> Array:
+    made = _sign(x)
+    if made.dtype not in FLOATING:
+        return made
+    # The op leaves a negative zero as it is; by the standard it becomes a positive one.
+    zero = _core.constant((), 0, made.dtype, made.device)
+    return _core.where(made == zero, zero, made)
+
+
+sign.__doc__ = _sign.__doc__
 
 
 def signbit(x: Array, /) -> Array:

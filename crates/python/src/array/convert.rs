@@ -205,8 +205,8 @@ pub(crate) fn tolist<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py,
 struct Nested {
     numbers: Vec<Number>,
     shape: Vec<usize>,
-    /// The dtype that all met so far hold.
-    dtype: Option<PyDType>,
+    /// The dtypes of the numbers, each once.
+    dtypes: Vec<PyDType>,
 }
 
 impl Nested {
@@ -221,10 +221,9 @@ impl Nested {
                 return Err(ragged());
             }
             let own = own.unwrap_or_else(|| number.own());
-            self.dtype = Some(match self.dtype {
-                None => own,
-                Some(met) => promoted(met, own)?,
-            });
+            if !self.dtypes.contains(&own) {
+                self.dtypes.push(own);
+            }
             self.numbers.push(number);
             return Ok(());
         }
@@ -270,8 +269,14 @@ pub(crate) fn of_lists(
 ) -> PyResult<Value> {
     let mut nested = Nested::default();
     nested.take(object, 0, true)?;
-    let dtype = dtype.or(nested.dtype);
-    let dtype = dtype.unwrap_or_else(|| PyDType::real(crate::dtype::float()));
+    let dtype = match (dtype, nested.dtypes.split_first()) {
+        (Some(dtype), _) => dtype,
+        (None, None) => PyDType::real(crate::dtype::float()),
+        (None, Some((first, rest))) => {
+            let mut rest = rest.iter();
+            rest.try_fold(*first, |met, own| promoted(met, *own))?
+        }
+    };
     let part = |pick: fn(Number) -> Number| {
         let scalars = nested.numbers.iter();
         let scalars = scalars.map(|number| scalar(pick(*number), dtype.part));

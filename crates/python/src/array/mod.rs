@@ -559,12 +559,12 @@ impl Array {
         slf: &Bound<'py, Self>,
         api_version: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        const VERSIONS: [&str; 4] = ["2021.12", "2022.12", "2023.12", "2024.12"];
         match api_version {
-            Some(version) if !VERSIONS.contains(&version) => Err(PyValueError::new_err(format!(
-                "the Array API of {version} is not here; the latest is 2024.12"
-            ))),
-            _ => Ok(slf.py().import("loopwright")?.into_any()),
+            None => Ok(slf.py().import("loopwright")?.into_any()),
+            Some(version) => {
+                let versions = slf.py().import("loopwright._versions")?;
+                versions.call_method1("namespace", (version,))
+            }
         }
     }
 

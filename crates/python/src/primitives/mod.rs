@@ -21,9 +21,9 @@ pub(crate) use elementwise::{
 };
 pub(crate) use fold::{arg_reduce, argsort, count, reduce, scan, sort};
 pub(crate) use linear::{
-    einsum, fourier, irfft, linalg_cholesky, linalg_complement, linalg_det, linalg_eigh,
-    linalg_eigvalsh, linalg_inv, linalg_on_host, linalg_qr, linalg_slogdet, linalg_solve,
-    linalg_svd, linalg_svdvals, rfft,
+    einsum, fourier, irfft, linalg_cholesky, linalg_complement, linalg_det, linalg_eig,
+    linalg_eigh, linalg_eigvals, linalg_eigvalsh, linalg_inv, linalg_on_host, linalg_qr,
+    linalg_slogdet, linalg_solve, linalg_svd, linalg_svdvals, rfft,
 };
 pub(crate) use lookup::{nonzero, scatter, take, take_along};
 pub(crate) use movement::{
