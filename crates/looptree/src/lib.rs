@@ -64,7 +64,7 @@ mod target;
 mod text;
 mod tree;
 
-pub use access::{Access, Env, Stride, accesses, inputs_env, substitute};
+pub use access::{Access, Env, Stride, accesses, delayed_env, inputs_env, substitute};
 pub use allocation::{
     Accumulator, Allocation, Axis, PRIVATE_BYTES, Slot, Storage, accumulator, allocations,
     allocations_in_parts, inner_accumulator,

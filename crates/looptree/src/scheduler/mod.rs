@@ -1,6 +1,6 @@
 //! A schedule that is good at once: made from the accesses and the machine, without a run.
 //!
-//! Four decisions, in this order:
+//! Five decisions, in this order:
 //!
 //! 1. What is changed of the program first ([`prepare`]): windows that may leave their input read a padded array; a
 //!    reduction along the dimension that lies contiguous keeps as many running values as vectors have lanes; one that
@@ -9,7 +9,8 @@
 //! 3. The loops of each step ([`nest`]): contractions ([`contraction`]) get a tile of registers and, where it pays, a
 //!    packed panel, or the tiles of a matrix unit ([`matrix_unit`]); reductions without reuse stream; everything else starts with the loops of what it reads, so that
 //!    the tree can share them.
-//! 4. Which loops run on several threads ([`parallel`]).
+//! 4. The steps of a recurrence run in one loop along it ([`recurrence`]).
+//! 5. Which loops run on several threads ([`parallel`]).
 //!
 //! Every decision leaves a sentence behind that says why.
 
@@ -19,6 +20,7 @@ mod nest;
 mod parallel;
 mod parts;
 mod prepare;
+mod recurrence;
 mod steps;
 
 use crate::error::ScheduleError;
@@ -170,6 +172,7 @@ pub fn schedule_with(
             steps.push(step);
         }
     }
+    recurrence::arrange(work.editor.graph(), &mut steps, &mut reasons);
     let mut schedule = Schedule {
         edits: work.edits,
         steps,
