@@ -59,6 +59,7 @@ mod padding;
 mod parallel;
 mod program;
 pub mod random;
+mod recurrence;
 mod session;
 mod shape;
 mod size;
