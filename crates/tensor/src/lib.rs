@@ -60,6 +60,7 @@ mod padding;
 mod parallel;
 mod program;
 pub mod random;
+mod recurrence;
 mod session;
 mod shape;
 mod size;
