@@ -4,6 +4,7 @@ use crate::delegate::{compile_delegated, refused_roots};
 use crate::error::BackendError;
 use crate::kernel_backend::{CompileOptions, Executable};
 use crate::program::{Program, ProgramError};
+use crate::recent::{RECENT_PROGRAMS, Recent};
 use crate::registry::{Backend, backends};
 use crate::spill::FrameLimits;
 use crate::stages::{KERNEL, Plainer, Scheduled, Stages, first_that_fits};
@@ -14,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Compiles programs for one backend, each only once.
+/// Compiles programs for one backend, each only once: the last [`RECENT_PROGRAMS`] are kept, and those that others hold.
 pub struct Compiler {
     backend: Backend,
     options: CompileOptions,
@@ -24,7 +25,7 @@ pub struct Compiler {
     fallback: Option<String>,
     /// Finds the backends that parts of programs are handed to.
     delegates: Arc<Delegates>,
-    programs: Mutex<FxHashMap<blake3::Hash, Arc<Program>>>,
+    programs: Mutex<Recent<blake3::Hash, Arc<Program>>>,
     /// By program: the schedule that it gets where none is given.
     schedules: Mutex<FxHashMap<blake3::Hash, Arc<Schedule>>>,
     compiled: AtomicU64,
@@ -54,7 +55,7 @@ impl Compiler {
             logging: false,
             fallback: None,
             delegates: Arc::new(|name| backends().into_iter().find(|known| known.name() == name)),
-            programs: Mutex::default(),
+            programs: Mutex::new(Recent::new(RECENT_PROGRAMS)),
             schedules: Mutex::default(),
             compiled: AtomicU64::new(0),
         }
@@ -238,8 +239,12 @@ impl Compiler {
             for ((key, stages), executable) in fresh.into_iter().zip(executables) {
                 let program = Arc::new(Program::new(stages, executable));
                 // Whoever compiled the same at the same time and was faster is right too.
-                let program = known.entry(key).or_insert(program);
-                programs.insert(key, program.clone());
+                let program = match known.get(&key) {
+                    Some(known) => known.clone(),
+                    None => program,
+                };
+                known.insert(key, program.clone());
+                programs.insert(key, program);
             }
         }
         let found = |key| {
@@ -450,7 +455,7 @@ impl Compiler {
             .map(Some)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, FxHashMap<blake3::Hash, Arc<Program>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Recent<blake3::Hash, Arc<Program>>> {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -91,7 +91,7 @@ pub fn clear(root: &Path) -> Result<Cleared, CacheError> {
 }
 
 /// The key and the extension of a file that belongs to an entry.
-fn entry_file(name: &str) -> Option<(Key, &str)> {
+pub(crate) fn entry_file(name: &str) -> Option<(Key, &str)> {
     let (key, rest) = Key::split(name)?;
     let extension = rest.strip_prefix('.')?;
     is_name(extension).then_some((key, extension))
@@ -109,7 +109,7 @@ fn directories(root: &Path) -> Result<Vec<(String, PathBuf)>, CacheError> {
 }
 
 /// What lies in a directory, with names; nothing where there is no directory.
-fn listing(directory: &Path) -> Result<Vec<(String, PathBuf)>, CacheError> {
+pub(crate) fn listing(directory: &Path) -> Result<Vec<(String, PathBuf)>, CacheError> {
     let failed = |reason| CacheError::file("list", directory, reason);
     let listing = match fs::read_dir(directory) {
         Ok(listing) => listing,

@@ -6,7 +6,7 @@
 //!
 //! Files are written elsewhere and renamed into place, `KEY.meta` last, so that several processes can share a cache. An
 //! entry without its `.meta`, or one in which any byte is not what was written, counts as absent and is made again.
-//! Since what is read from here is run, a directory that belongs to somebody else, or that others may write to, is
+//! A backend keeps up to 1 GiB ([`LIMIT`]): beyond that, what was not used for longest is removed. Since what is read from here is run, a directory that belongs to somebody else, or that others may write to, is
 //! refused.
 //!
 //! A backend keeps its code through [`Cache`]; [`entries`] and [`clear`] are for whoever looks after the whole, such as
@@ -33,12 +33,14 @@
 mod contents;
 mod error;
 mod key;
+mod limit;
 mod meta;
 mod private;
 
 pub use contents::{CacheEntry, Cleared, clear, entries};
 pub use error::CacheError;
 pub use key::Key;
+pub use limit::LIMIT;
 
 use loopwright_text::escape;
 use meta::{KeptFile, Meta, checksum};
@@ -105,6 +107,7 @@ impl Cache {
                 _ => return Ok(None),
             }
         }
+        limit::touch(&self.path(key, META));
         Ok(Some(Entry {
             log: meta.log,
             files,
@@ -139,7 +142,9 @@ impl Cache {
             log: log.to_owned(),
         };
         // Last, because an entry without it is no entry.
-        self.place(&self.path(key, META), &meta.to_bytes())
+        self.place(&self.path(key, META), &meta.to_bytes())?;
+        limit::after_insertion(&self.directory);
+        Ok(())
     }
 
     /// Writes a file so that it is there as a whole or not at all.

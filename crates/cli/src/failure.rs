@@ -143,7 +143,7 @@ impl From<GraphError> for Failure {
             GraphError::NegativeSize { .. } => {
                 failure.help("sizes are 0 or more; `--set SIZE=VALUE` changes them")
             }
-            GraphError::Overflow { .. } => {
+            GraphError::Overflow { .. } | GraphError::IndexOverflow { .. } => {
                 failure.help("use smaller sizes; `--set SIZE=VALUE` changes them")
             }
             _ => failure,

@@ -350,3 +350,37 @@ error: cannot use the cache directory {}: others may write to it (mode 777), and
     );
     assert_eq!(told, expected);
 }
+
+#[test]
+fn a_stride_whose_products_leave_64_bits_is_refused_with_its_name_and_value() {
+    let sandbox = Sandbox::new();
+    let program = "size N = 4\nsize STRIDE = 2\ninput x: f32[i=N]\ndim j = 4\noutput y = x[j*STRIDE] else 0\n";
+    sandbox.program("stride.lw", program);
+    for device in ["interp", "x86"] {
+        let set = "STRIDE=9223372032559808512";
+        let told = sandbox.fail(1, &["run", "stride.lw", "--device", device, "--set", set]);
+        for part in [
+            "`y`",
+            "STRIDE*j",
+            "STRIDE = 9223372032559808512",
+            "--set SIZE=VALUE",
+        ] {
+            assert!(told.contains(part), "{device}: {part} is missing: {told}");
+        }
+    }
+}
+
+#[test]
+fn devices_are_listed_where_no_tool_is_found_on_the_path() {
+    let sandbox = Sandbox::new();
+    let listed = sandbox
+        .command(&["devices"])
+        .env("PATH", sandbox.path("empty"))
+        .output()
+        .expect("the binary was built");
+    let text = String::from_utf8_lossy(&listed.stdout);
+    assert_eq!(listed.status.code(), Some(0), "{text}");
+    for name in ["x86", "interp", "gccjit", "cc"] {
+        assert!(text.contains(name), "{name} is missing: {text}");
+    }
+}

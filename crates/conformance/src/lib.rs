@@ -51,6 +51,7 @@ pub mod generate;
 pub mod kernels;
 mod kit;
 pub mod lanes;
+pub mod limits;
 pub mod misuse;
 pub mod mutate;
 pub mod ops;

@@ -8,8 +8,9 @@
 //! The library is loaded when the backend is first asked for something; nothing is linked with it, and where it is missing the
 //! backend says so. It needs the assembler and the linker of the system. While it compiles it keeps files in a
 //! directory of its own, which it makes with `mkdtemp` under `TMPDIR` and removes again: nobody else can write there. One
-//! module is compiled at a time in a process. Where GCC finds a bug in itself it ends the process: it has no other way
-//! as a library. The one that our code ran into is gone around (see `converted_vector`).
+//! module is compiled at a time in a process. Where GCC finds a bug in itself, or no assembler, it ends the process: it has no
+//! other way as a library. So it is first tried in a process of its own (`probe`), and a library that cannot compile a small
+//! function there is reported as damaged. The one bug that our code ran into is gone around (see `converted_vector`).
 //!
 //! ```no_run
 //! use loopwright_backend::{Argument, CompileOptions, KernelBackend};
@@ -19,7 +20,8 @@
 //! let backend = GccJit::new();
 //! let executable = backend.compile(&module(), &CompileOptions::default())?;
 //! let mut values = vec![0u8; 64];
-//! executable.run("fill", &mut [Argument::Write(&mut values)])?;
+//! // SAFETY: the kernel writes 16 elements of 4 bytes.
+//! unsafe { executable.run("fill", &mut [Argument::Write(&mut values)]) }?;
 //! # Ok::<(), loopwright_backend::BackendError>(())
 //! ```
 
@@ -28,6 +30,7 @@ mod ffi;
 mod level;
 mod library;
 mod lower;
+mod probe;
 
 use context::{Compiled, Context};
 use level::Level;

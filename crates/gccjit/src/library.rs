@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::ffi::{Api, FuncKind, MissingSymbol, types};
+use crate::probe::{Probed, probe};
 use libloading::Library;
 use loopwright_backend::Unavailable;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,6 +37,23 @@ pub(crate) fn load<Name: AsRef<str>>(names: &[Name]) -> Result<Arc<Loaded>, Unav
     let mut reasons = Vec::new();
     for name in names {
         let name = name.as_ref();
+        // What a damaged library does when it is loaded, or GCC when it has no assembler, ends a child and not us.
+        let tried = {
+            // Held over the fork, so that it is not held by another thread for ever in the child.
+            let _lock = one_at_a_time();
+            probe(|| try_library(name))
+        };
+        if let Probed::Fails(reason) = tried {
+            if is_missing(name, &reason) {
+                reasons.push(reason);
+                continue;
+            }
+            return Err(broken(
+                format!("{name} is damaged or cannot compile a small function: {reason}"),
+                "it needs an assembler and a linker (Debian, Ubuntu: apt-get install binutils) on PATH and a \
+                 temporary directory (TMPDIR); else install it anew (apt-get install --reinstall libgccjit0)",
+            ));
+        }
         let library = match open(name) {
             Ok(library) => library,
             Err(error) => {
@@ -43,9 +61,9 @@ pub(crate) fn load<Name: AsRef<str>>(names: &[Name]) -> Result<Arc<Loaded>, Unav
                 continue;
             }
         };
-        let api = Api::find(library).map_err(|MissingSymbol(symbol)| {
+        let api = Api::find(library).map_err(|missing| {
             broken(
-                format!("{name} has no {symbol}: it is older than GCC 12's"),
+                too_old(name, &missing),
                 "install libgccjit of GCC 12 or later",
             )
         })?;
@@ -60,11 +78,12 @@ pub(crate) fn load<Name: AsRef<str>>(names: &[Name]) -> Result<Arc<Loaded>, Unav
             version: format!("libgccjit {major}.{minor}.{patch}"),
         });
         load_mathematics();
+        // Once more here, now that it is known to end well: the library knows the sizes of its types from its first compilation on.
+        let _lock = one_at_a_time();
         trial(&loaded).map_err(|reason| {
             broken(
                 format!("{} cannot compile a small function: {reason}", loaded.version),
-                "it needs an assembler and a linker (Debian, Ubuntu: apt-get install binutils) and a \
-                 temporary directory (TMPDIR)",
+                "it compiled one in another process; try again",
             )
         })?;
         return Ok(loaded);
@@ -74,6 +93,32 @@ pub(crate) fn load<Name: AsRef<str>>(names: &[Name]) -> Result<Arc<Loaded>, Unav
         help: HELP.to_owned(),
         broken: false,
     })
+}
+
+fn too_old(name: &str, MissingSymbol(symbol): &MissingSymbol) -> String {
+    format!("{name} has no {symbol}: it is older than GCC 12's")
+}
+
+/// Loads a library and compiles a small function with it: in a child.
+fn try_library(name: &str) -> Result<(), String> {
+    let library = open(name).map_err(|error| error.to_string())?;
+    // An older one is reported by whoever loads it.
+    let Ok(api) = Api::find(library) else {
+        return Ok(());
+    };
+    let loaded = Arc::new(Loaded {
+        api,
+        version: String::new(),
+    });
+    trial(&loaded)
+}
+
+/// Whether a library could not be loaded because it is not there, as the dynamic linker says it; not one that lacks what it needs
+/// itself.
+fn is_missing(name: &str, reason: &str) -> bool {
+    reason.starts_with(&format!("{name}: cannot open shared object file: No such file"))
+        // musl's words.
+        || reason.starts_with(&format!("Error loading shared library {name}: No such file"))
 }
 
 fn open(name: &str) -> Result<Library, libloading::Error> {
@@ -98,9 +143,8 @@ fn load_mathematics() {
     }
 }
 
-/// Compiles `int lw_trial(void) { return 42; }` and calls it.
+/// Compiles `int lw_trial(void) { return 42; }` and calls it. Whoever calls this holds the lock of [`one_at_a_time`].
 fn trial(loaded: &Arc<Loaded>) -> Result<(), String> {
-    let _lock = one_at_a_time();
     let context = Context::new(loaded).ok_or("it gives no context")?;
     let int = context.basic(types::INT);
     let (function, _) = context.function(FuncKind::Exported, int, "lw_trial", &[]);

@@ -103,6 +103,26 @@ fn a_missing_library_is_missing() {
 }
 
 #[test]
+fn a_damaged_library_is_damaged_and_not_missing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let text: &[u8] =
+        b"not a library at all, but longer than the header of one, so that it is read";
+    for (name, contents) in [
+        ("empty.so", &b""[..]),
+        ("text.so", text),
+        ("cut.so", b"\x7fELF\x02\x01\x01"),
+    ] {
+        let path = directory.path().join(name);
+        std::fs::write(&path, contents).expect("a file");
+        let backend = GccJit::with_library(path.to_str().expect("a plain path"));
+        let why = backend.availability().expect_err("it is no library");
+        assert!(why.broken, "{name}: {why}");
+        assert!(why.reason.contains("damaged"), "{name}: {why}");
+        assert!(why.reason.contains(name), "{name}: {why}");
+    }
+}
+
+#[test]
 fn another_library_is_broken() {
     let backend = GccJit::with_library("libm.so.6");
     match backend.availability() {

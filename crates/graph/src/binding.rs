@@ -154,6 +154,7 @@ impl Graph {
         for node in self.node_ids() {
             self.check_fits(node, &binding)?;
             self.check_divisors(node, &binding)?;
+            self.check_arithmetic(node, &binding)?;
         }
         Ok(binding)
     }

@@ -138,6 +138,20 @@ pub enum GraphError {
         /// What overflows.
         what: String,
     },
+    /// Sizes or statics with which the arithmetic of an index may leave 64 bits.
+    #[error(
+        "`{node}`: `{part}` can exceed 2^62, the limit of index arithmetic, in the index `{index}` with {values}; use smaller values"
+    )]
+    IndexOverflow {
+        /// The node.
+        node: Box<str>,
+        /// Its index, condition or value.
+        index: String,
+        /// The part of it that is too large.
+        part: String,
+        /// The sizes, statics and dimensions in it, with their values.
+        values: Box<str>,
+    },
     /// An index divided by something that moves with an index.
     #[error(
         "an index cannot be divided by an expression over `{dim}`, which is 0 at times; divide by a number or a size"

@@ -47,6 +47,8 @@ struct Link {
     window: Window,
     doorbell: UnixStream,
     child: Child,
+    /// The process that started it.
+    generation: u64,
 }
 
 /// What a machine says when it has started.
@@ -439,11 +441,15 @@ impl Link {
             window,
             doorbell,
             child,
+            generation: loopwright_threads::generation(),
         })
     }
 
     /// Rings, and waits until it rings back.
     fn ring(&mut self) -> io::Result<()> {
+        if !self.is_ours() {
+            return Err(io::Error::other(loopwright_threads::ThreadsError::Forked));
+        }
         let byte = [1u8];
         // SAFETY: one byte that lives for the call. Not `write`: that raises a signal, which would end a host that
         // does not ignore it, where the other side is gone.
@@ -459,6 +465,11 @@ impl Link {
             return Err(io::Error::last_os_error());
         }
         self.doorbell.read_exact(&mut [0])
+    }
+
+    /// Whether it was started by this process, and not by the one that this one was forked from: that one talks to it.
+    fn is_ours(&self) -> bool {
+        self.generation == loopwright_threads::generation()
     }
 
     /// Ends the process and waits until it is gone.
@@ -488,7 +499,9 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        self.stop();
+        if self.is_ours() {
+            self.stop();
+        }
     }
 }
 

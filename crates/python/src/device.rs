@@ -7,7 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
-use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 /// A device that arrays are computed on, with what has been compiled for it.
 #[pyclass(
@@ -52,18 +52,40 @@ fn new_runtime() -> Runtime {
     })
 }
 
-/// The one runtime of this process.
-fn runtime() -> &'static Runtime {
-    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    RUNTIME.get_or_init(new_runtime)
+/// The one runtime of this process; a child that is forked has another than its parent.
+fn runtime() -> Arc<Runtime> {
+    static RUNTIME: Mutex<Option<(u64, Arc<Runtime>)>> = Mutex::new(None);
+    let mut runtime = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let generation = loopwright_threads::generation();
+    match &*runtime {
+        Some((made_in, runtime)) if *made_in == generation => Arc::clone(runtime),
+        _ => {
+            let made = Arc::new(new_runtime());
+            let before = runtime.replace((generation, Arc::clone(&made)));
+            // That of the parent, whose threads are not here.
+            std::mem::forget(before);
+            made
+        }
+    }
+}
+
+/// A session that works in this process: the one given, or that of the same device where it is the parent's.
+fn in_this_process(found: Session) -> PyResult<Session> {
+    match found.device().check_process() {
+        Ok(()) => Ok(found),
+        Err(_) => session(found.device().name()),
+    }
 }
 
 /// The session on the device of that name; every device has one.
 pub(crate) fn session(name: &str) -> PyResult<Session> {
     static SESSIONS: Mutex<BTreeMap<String, Session>> = Mutex::new(BTreeMap::new());
     let sessions = || SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = sessions().get(name) {
-        return Ok(found.clone());
+    let known = sessions().get(name).cloned();
+    if let Some(found) = known
+        && found.device().check_process().is_ok()
+    {
+        return Ok(found);
     }
     // A backend may have been registered since the runtime was made: that one sees the backends of its own time.
     let device = match runtime().device(name) {
@@ -73,8 +95,13 @@ pub(crate) fn session(name: &str) -> PyResult<Session> {
     let made = Session::on(&device).or_raise()?;
     let mut sessions = sessions();
     // `x86` and `auto` may be the same device, which has one session.
-    let own = sessions.entry(device.name().to_owned()).or_insert(made);
-    let own = own.clone();
+    let own = match sessions.get(device.name()) {
+        Some(own) if own.device().check_process().is_ok() => own.clone(),
+        _ => {
+            sessions.insert(device.name().to_owned(), made.clone());
+            made
+        }
+    };
     sessions.insert(name.to_owned(), own.clone());
     Ok(own)
 }
@@ -90,14 +117,15 @@ pub(crate) fn current(py: Python<'_>) -> PyResult<Session> {
     if let Some(variable) = SCOPED.get() {
         let device = variable.bind(py).call_method0("get")?;
         if let Ok(device) = device.extract::<PyDevice>() {
-            return Ok(device.session);
+            return in_this_process(device.session);
         }
     }
     let default = DEFAULT.read().unwrap_or_else(PoisonError::into_inner);
-    if let Some(session) = &*default {
-        return Ok(session.clone());
-    }
+    let known = default.clone();
     drop(default);
+    if let Some(known) = known {
+        return in_this_process(known);
+    }
     let name = std::env::var("LOOPWRIGHT_DEVICE").unwrap_or_else(|_| "auto".to_owned());
     let found = session(&name)?;
     let mut default = DEFAULT.write().unwrap_or_else(PoisonError::into_inner);
@@ -110,7 +138,7 @@ pub(crate) fn of_argument(py: Python<'_>, device: Option<&Bound<'_, PyAny>>) -> 
         return current(py);
     };
     if let Ok(device) = device.extract::<PyDevice>() {
-        return Ok(device.session);
+        return in_this_process(device.session);
     }
     match device.extract::<String>() {
         Ok(name) => session(&name),

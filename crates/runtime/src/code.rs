@@ -5,10 +5,9 @@ use crate::error::RuntimeError;
 use crate::layout::{Layout, MERGE};
 use crate::modes::{Moded, Modes, NodeMode, carry_out, inferred};
 use crate::plan::Plan;
-use loopwright_backend::{BatchEntry, Program, ProgramError};
+use loopwright_backend::{BatchEntry, Program, ProgramError, Recent};
 use loopwright_graph::{Graph, GraphBuilder, NodeOp};
 use loopwright_looptree::Schedule;
-use rustc_hash::FxHashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
@@ -34,6 +33,9 @@ impl Default for CodeOptions {
     }
 }
 
+/// Layouts of a program at different sizes that are kept.
+const RECENT_LAYOUTS: usize = 256;
+
 /// A program compiled for a backend; any of its devices can link it, in any number of contexts.
 /// Clones are the same code.
 #[derive(Clone)]
@@ -49,8 +51,8 @@ pub(crate) struct CodeShared {
     modes: Vec<NodeMode>,
     /// `None` where it is compiled when it is linked.
     program: Option<Arc<Program>>,
-    /// By the values of all sizes.
-    layouts: Mutex<FxHashMap<Vec<i64>, Arc<Layout>>>,
+    /// By the values of all sizes, those used last.
+    layouts: Mutex<Recent<Vec<i64>, Arc<Layout>>>,
 }
 
 /// Programs compiled together, as one module.
@@ -70,6 +72,15 @@ pub struct BatchProgram<'a> {
 }
 
 impl Device {
+    /// Refuses work in a process that was forked from the one in which the device's runtime was made: streams have their workers
+    /// there, and threads of that process may have held locks.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Stream`] with what to do instead.
+    pub fn check_process(&self) -> Result<(), RuntimeError> {
+        self.shared.runtime.check_process()
+    }
+
     /// Compiles a program for the device's backend.
     ///
     /// # Errors
@@ -80,6 +91,7 @@ impl Device {
         graph: &Graph,
         options: &CodeOptions,
     ) -> Result<Code, RuntimeError> {
+        self.check_process()?;
         let platform = &self.shared.platform;
         let moded = prepare(platform, name, graph, options)?;
         let program = match options.ahead {
@@ -105,6 +117,7 @@ impl Device {
         programs: &[BatchProgram<'_>],
         keep: impl Fn(&str) -> bool,
     ) -> Result<Batch, RuntimeError> {
+        self.check_process()?;
         let platform = &self.shared.platform;
         let graphs = inline_virtual_outputs(programs)?;
         let mut kept = Vec::new();
@@ -346,7 +359,7 @@ impl Code {
                 schedule: moded.schedule,
                 modes: modes.unwrap_or_default(),
                 program,
-                layouts: Mutex::default(),
+                layouts: Mutex::new(Recent::new(RECENT_LAYOUTS)),
             }),
         }
     }

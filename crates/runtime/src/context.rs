@@ -12,7 +12,7 @@ use crate::stream::Stream;
 use loopwright_backend::{HostMemory, MemoryAccess, Placeholder, Slab};
 use loopwright_graph::Array;
 use loopwright_ops::DType;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -123,6 +123,7 @@ impl Context {
     /// What does not fit the context, sizes that do not fit the program, or memory that is not to be had.
     pub fn link(&self, code: &Code, options: &LinkOptions<'_>) -> Result<Routine, RuntimeError> {
         let device = &self.shared.stream.shared.device;
+        device.runtime.check_process()?;
         let name = code.name();
         if !Arc::ptr_eq(&code.shared.platform, &device.platform) {
             return Err(RuntimeError::OtherPlatform {
@@ -382,20 +383,27 @@ impl Context {
         Ok((slabs, arguments))
     }
 
-    /// Where a code's constants lie: each content once on a device, for as long as the device is there.
+    /// Where a code's constants lie: each content once on a device, as long as it is used or among those used last.
     fn constants(&self, layout: &Layout) -> Result<Vec<(Arc<Pool>, usize)>, RuntimeError> {
         let device = &self.shared.stream.shared.device;
         if layout.constants.is_empty() {
             return Ok(Vec::new());
         }
         let mut known = crate::lock(&device.constants);
+        // Apart from what is kept: a program may have more of them than are kept.
+        let mut found: FxHashMap<blake3::Hash, (Arc<Pool>, usize)> = FxHashMap::default();
+        for constant in &layout.constants {
+            if let Some((pool, offset)) = known.get(&constant.hash) {
+                found.insert(constant.hash, (Arc::clone(pool), *offset));
+            }
+        }
         let mut packer = Packer::default();
         let mut missing: Vec<(usize, Placed)> = Vec::new();
         for constant in &layout.constants {
             let twice = missing
                 .iter()
                 .any(|(at, _)| layout.constants[*at].hash == constant.hash);
-            if twice || known.contains_key(&constant.hash) {
+            if twice || found.contains_key(&constant.hash) {
                 continue;
             }
             let bytes = layout.program.constants()[constant.at].len();
@@ -418,10 +426,12 @@ impl Context {
                 bytes: bytes.len(),
                 reason: error.to_string(),
             })?;
-            known.insert(layout.constants[at].hash, (pool, placed.offset));
+            let hash = layout.constants[at].hash;
+            known.insert(hash, (Arc::clone(&pool), placed.offset));
+            found.insert(hash, (pool, placed.offset));
         }
         let place = |hash: &blake3::Hash| {
-            let (pool, offset) = &known[hash];
+            let (pool, offset) = &found[hash];
             (Arc::clone(pool), *offset)
         };
         Ok(layout

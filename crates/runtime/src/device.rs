@@ -7,7 +7,8 @@ use crate::stream::{Board, Shared, Stream};
 use crate::trace::Trace;
 use crate::verify::Verify;
 use loopwright_backend::{
-    Backend, CompileOptions, Compiler, Limits, PlainDevice, Scheduler, Unavailable, backends,
+    Backend, CompileOptions, Compiler, Limits, PlainDevice, RECENT_PROGRAMS, Recent, Scheduler,
+    Unavailable, backends,
 };
 use loopwright_threads::ShortLock;
 use rustc_hash::FxHashMap;
@@ -114,6 +115,7 @@ impl Runtime {
             shared: Arc::new(Shared {
                 board: ShortLock::new(Board::default()),
                 trace,
+                generation: loopwright_threads::generation(),
             }),
             platforms: Vec::new(),
             devices: Mutex::default(),
@@ -285,7 +287,7 @@ impl Runtime {
                 options: Arc::clone(&self.options),
                 runtime: Arc::clone(&self.shared),
                 streams: AtomicU64::new(0),
-                constants: Mutex::default(),
+                constants: Mutex::new(Recent::new(RECENT_PROGRAMS)),
             })
         });
         Device {
@@ -315,8 +317,8 @@ pub(crate) struct DeviceShared {
     pub(crate) pool_cap: usize,
     pub(crate) runtime: Arc<Shared>,
     streams: AtomicU64,
-    /// Arrays of constants, by what is in them.
-    pub(crate) constants: Mutex<FxHashMap<blake3::Hash, (Arc<Pool>, usize)>>,
+    /// Arrays of constants, by what is in them: those used last. What is linked holds its own.
+    pub(crate) constants: Mutex<Recent<blake3::Hash, (Arc<Pool>, usize)>>,
 }
 
 impl DeviceShared {

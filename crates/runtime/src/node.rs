@@ -155,7 +155,10 @@ impl Deref for Node {
 impl Drop for Node {
     fn drop(&mut self) {
         if let Memory::Own { entry, pool } = &self.memory {
-            pool.runtime.board.lock().ledger.close(*entry);
+            // In a forked child the board may be locked for ever, and the memory goes with the process.
+            if pool.runtime.check_process().is_ok() {
+                pool.runtime.board.lock().ledger.close(*entry);
+            }
         }
     }
 }

@@ -19,6 +19,8 @@ use std::time::Instant;
 pub(crate) struct Shared {
     pub(crate) board: ShortLock<Board>,
     pub(crate) trace: Option<Arc<Trace>>,
+    /// The process that the streams' workers are in; see [`loopwright_threads::generation`].
+    pub(crate) generation: u64,
 }
 
 /// What is known of all scheduled work; one lock, so that it has one order.
@@ -68,6 +70,7 @@ pub struct Stream {
 impl Stream {
     pub(crate) fn new(device: &Arc<DeviceShared>) -> Result<Stream, RuntimeError> {
         static IDS: AtomicU64 = AtomicU64::new(0);
+        device.runtime.check_process()?;
         let number = device.next_stream();
         let name: Arc<str> = format!("{}.{number}", device.name).into();
         let limit = device.options.queue;
@@ -150,6 +153,7 @@ impl Stream {
     /// # Errors
     /// [`RuntimeError::Stream`] where any of it failed, or this is a task of the same stream.
     pub fn wait(&self) -> Result<(), RuntimeError> {
+        self.shared.device.runtime.check_process()?;
         let trace = self.shared.device.runtime.trace.as_ref();
         let from = trace.map(|_| Instant::now());
         let (event, count) = (&self.shared.start, self.with_lane(|lane| lane.now.count()));
@@ -187,6 +191,7 @@ impl Stream {
 
     /// Puts work behind everything scheduled so far.
     pub(crate) fn submit(&self, submission: &impl Submission) -> Result<(), RuntimeError> {
+        self.shared.device.runtime.check_process()?;
         let from = self.trace().map(|trace| (trace, Instant::now()));
         match &self.shared.inline {
             Some(inline) => self.submit_inline(inline, submission)?,
@@ -267,6 +272,10 @@ impl Stream {
     pub(crate) fn release(&self, mut routine: Arc<RoutineShared>, last: u64) {
         let shared = &self.shared;
         if shared.inline.is_some() {
+            return;
+        }
+        if shared.device.runtime.check_process().is_err() {
+            std::mem::forget(routine);
             return;
         }
         loop {
@@ -409,8 +418,22 @@ impl Board {
     }
 }
 
+impl Shared {
+    /// Refuses work in a process that was forked from the one that this runtime was made in: its workers are not here, and other
+    /// threads may have held its locks.
+    pub(crate) fn check_process(&self) -> Result<(), RuntimeError> {
+        match self.generation == loopwright_threads::generation() {
+            true => Ok(()),
+            false => Err(RuntimeError::Stream(ThreadsError::Forked)),
+        }
+    }
+}
+
 impl Drop for StreamShared {
     fn drop(&mut self) {
+        if self.device.runtime.check_process().is_err() {
+            return;
+        }
         // Ended without the lock: what is left in the queue may take it.
         let lane = self.device.runtime.board.lock().lanes[self.lane].take();
         drop(lane);

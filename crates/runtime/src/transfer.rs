@@ -298,7 +298,8 @@ impl Context {
 
     fn is_written(&self, node: &Node) -> bool {
         let runtime = &node.pool().runtime;
-        runtime.board.lock().ledger.is_written(node.entry())
+        // In a forked child the lock may be held for ever; whoever goes on is refused.
+        runtime.check_process().is_err() || runtime.board.lock().ledger.is_written(node.entry())
     }
 
     /// Schedules work that uses these nodes.

@@ -19,6 +19,12 @@ pub enum ThreadsError {
         /// The queue's name.
         queue: Arc<str>,
     },
+    /// The threads are in the process that this one was forked from.
+    #[error(
+        "this process was forked from one that had started to compute, and a fork takes no threads along; \
+         make devices and arrays anew in the child, or start it with `spawn` or `forkserver` instead of `fork`"
+    )]
+    Forked,
     /// The system gave no thread.
     #[error("cannot start the thread `{name}`: {reason}")]
     Thread {

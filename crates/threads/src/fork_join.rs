@@ -21,8 +21,8 @@ use crate::error::ThreadsError;
 use crate::lines::Lines;
 use crate::park::{Parker, lock};
 use crate::sync::{
-    Arc, AtomicBool, AtomicU64, Mutex, Ordering, Sleeper, UnsafeCell, meeting_fence, thread,
-    waker_fence,
+    Arc, AtomicBool, AtomicU64, Mutex, Ordering, Sleeper, UnsafeCell, generation, meeting_fence,
+    thread, waker_fence,
 };
 use std::any::Any;
 use std::cell::Cell;
@@ -296,6 +296,8 @@ pub struct ForkJoin {
     /// Whether a loop runs. On lines that workers do not look at.
     busy: Lines<AtomicBool>,
     workers: Vec<thread::JoinHandle<()>>,
+    /// The process that has the workers; a child that is forked has none of them.
+    generation: u64,
 }
 
 impl ForkJoin {
@@ -332,6 +334,7 @@ impl ForkJoin {
             shared,
             busy: Lines(AtomicBool::new(false)),
             workers: Vec::with_capacity(workers),
+            generation: generation(),
         };
         for index in 0..workers {
             let shared = Arc::clone(&pool.shared);
@@ -371,7 +374,11 @@ impl ForkJoin {
         if count == 0 {
             return;
         }
-        if count == 1 || self.workers.is_empty() || self.busy.0.swap(true, Ordering::Acquire) {
+        if count == 1 || self.workers.is_empty() || !self.has_workers() {
+            body(0..count);
+            return;
+        }
+        if self.busy.0.swap(true, Ordering::Acquire) {
             body(0..count);
             return;
         }
@@ -383,6 +390,12 @@ impl ForkJoin {
             self.rethrow();
         }
         self.busy.0.store(false, Ordering::Release);
+    }
+
+    /// Whether its workers are in this process, and not in the one that it was forked from.
+    #[inline]
+    pub(crate) fn has_workers(&self) -> bool {
+        self.generation == generation()
     }
 
     /// Throws the panic of the loop that was closed.
@@ -466,6 +479,11 @@ impl Drop for ForkJoin {
         self.shared.stop.store(true, Ordering::Relaxed);
         for worker in &self.shared.workers {
             worker.wake();
+        }
+        if !self.has_workers() {
+            // They are the parent's, and cannot be waited for.
+            std::mem::forget(std::mem::take(&mut self.workers));
+            return;
         }
         for worker in self.workers.drain(..) {
             let ended = worker.join();

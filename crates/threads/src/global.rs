@@ -1,11 +1,12 @@
 //! The fork-join pool of the process.
 
 use crate::error::ThreadsError;
+use crate::fork::hold_over_fork;
 use crate::fork_join::{ForkJoin, MOST_THREADS, Pinning, refuse_too_many};
 use crate::park::lock;
 use std::ffi::OsStr;
 use std::num::NonZero;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, Once, OnceLock};
 
 /// The pool, or why there is none, from its first use on.
 static GLOBAL: OnceLock<Result<ForkJoin, ThreadsError>> = OnceLock::new();
@@ -28,16 +29,13 @@ impl ForkJoin {
             Some(pool) => pool,
             None => {
                 let configured = lock(&CONFIGURED);
-                GLOBAL.get_or_init(|| {
-                    let threads = match *configured {
-                        Some(threads) => threads,
-                        None => threads(std::env::var_os("LOOPWRIGHT_THREADS").as_deref())?,
-                    };
-                    ForkJoin::new(threads, Pinning::Free)
-                })
+                GLOBAL.get_or_init(|| new_pool(*configured))
             }
         };
-        pool.as_ref().map_err(ThreadsError::clone)
+        match pool {
+            Ok(pool) if !pool.has_workers() => in_child(),
+            pool => pool.as_ref().map_err(ThreadsError::clone),
+        }
     }
 
     /// Sets how many threads the pool of the process has, before its first use. It wins over
@@ -62,6 +60,30 @@ impl ForkJoin {
             }
         }
         Ok(())
+    }
+}
+
+fn new_pool(configured: Option<NonZero<usize>>) -> Result<ForkJoin, ThreadsError> {
+    let threads = match configured {
+        Some(threads) => threads,
+        None => threads(std::env::var_os("LOOPWRIGHT_THREADS").as_deref())?,
+    };
+    ForkJoin::new(threads, Pinning::Free)
+}
+
+/// The pool of a process that was forked from one with a pool; one for each such process.
+fn in_child() -> Result<&'static ForkJoin, ThreadsError> {
+    static POOL: Mutex<Option<&'static ForkJoin>> = Mutex::new(None);
+    static HELD: Once = Once::new();
+    HELD.call_once(|| hold_over_fork(|| Box::new(lock(&POOL))));
+    let mut pool = lock(&POOL);
+    match *pool {
+        Some(pool) if pool.has_workers() => Ok(pool),
+        _ => {
+            let configured = *lock(&CONFIGURED);
+            // Kept as long as the process, as the first one is.
+            Ok(*pool.insert(Box::leak(Box::new(new_pool(configured)?))))
+        }
     }
 }
 

@@ -56,6 +56,7 @@ mod affinity;
 mod error;
 mod event;
 mod fences;
+mod fork;
 mod fork_join;
 mod global;
 mod lines;
@@ -67,6 +68,7 @@ mod task_queue;
 
 pub use error::{Cause, Failure, ThreadsError};
 pub use event::Event;
+pub use fork::{generation, hold_over_fork};
 pub use fork_join::{ForkJoin, Pinning};
 pub use short_lock::{ShortGuard, ShortLock};
 pub use task_queue::{InlineQueue, Job, Task, TaskQueue};

@@ -4,6 +4,7 @@
 //! model checker's primitives: `tests/model.rs` and `tests/weak_memory.rs` have a `sync` of their own.
 
 pub(crate) use crate::fences::{prepare_fences, sleeper_fence, waker_fence};
+pub(crate) use crate::fork::generation;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 pub(crate) use std::thread;

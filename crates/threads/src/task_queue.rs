@@ -3,7 +3,7 @@
 use crate::error::{Cause, Failure, ThreadsError};
 use crate::event::{Event, Progress};
 use crate::queue::{Consumer, Producer, bounded};
-use crate::sync::{Arc, thread};
+use crate::sync::{Arc, generation, thread};
 use std::any::Any;
 use std::error::Error;
 use std::num::NonZero;
@@ -62,6 +62,8 @@ pub struct TaskQueue<T: Task> {
     progress: Arc<Progress>,
     /// There until the queue is dropped.
     worker: Option<thread::JoinHandle<()>>,
+    /// The process that has the worker; a child that is forked does not.
+    generation: u64,
 }
 
 impl<T: Task> TaskQueue<T> {
@@ -95,6 +97,7 @@ impl<T: Task> TaskQueue<T> {
             pushed: 0,
             progress,
             worker: Some(worker),
+            generation: generation(),
         })
     }
 
@@ -128,6 +131,9 @@ impl<T: Task> TaskQueue<T> {
     /// # Errors
     /// The task, where the queue is full or a task failed.
     pub fn try_push(&mut self, task: T) -> Result<(), T> {
+        if self.check_process().is_err() {
+            return Err(task);
+        }
         let producer = self.producer.as_mut();
         let producer = producer.filter(|_| self.progress.failure().is_none());
         let Some(producer) = producer else {
@@ -161,7 +167,16 @@ impl<T: Task> TaskQueue<T> {
     /// # Errors
     /// As [`Event::wait`].
     pub fn wait(&self) -> Result<(), ThreadsError> {
+        self.check_process()?;
         self.progress.wait(self.pushed)
+    }
+
+    /// Refuses work where the worker is in the process that this one was forked from.
+    fn check_process(&self) -> Result<(), ThreadsError> {
+        match self.generation == generation() {
+            true => Ok(()),
+            false => Err(ThreadsError::Forked),
+        }
     }
 
     /// Whether the queue still takes tasks; does not wait.
@@ -169,6 +184,7 @@ impl<T: Task> TaskQueue<T> {
     /// # Errors
     /// [`ThreadsError::Poisoned`] where a task failed.
     pub fn check(&self) -> Result<(), ThreadsError> {
+        self.check_process()?;
         match self.progress.failure() {
             Some(failure) => Err(failure.clone().into()),
             None => Ok(()),
@@ -178,6 +194,11 @@ impl<T: Task> TaskQueue<T> {
 
 impl<T: Task> Drop for TaskQueue<T> {
     fn drop(&mut self) {
+        if self.check_process().is_err() {
+            // The worker is the parent's, with what it takes out of the queue.
+            std::mem::forget((self.producer.take(), self.worker.take()));
+            return;
+        }
         drop(self.producer.take());
         // One of its own tasks may be what drops it; then the worker ends after what is left.
         if let Some(worker) = self.worker.take()

@@ -28,6 +28,11 @@ mod sync {
     pub(crate) use loom::thread;
     use std::cell::Cell;
 
+    /// Nothing forks in a model.
+    pub(crate) fn generation() -> u64 {
+        0
+    }
+
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) enum Sleeper {
         Consumer,

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ptr::{self, NonNull};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use rustix::mm::{self, MapFlags, MprotectFlags, ProtFlags};
 use thiserror::Error;
@@ -41,72 +42,173 @@ pub enum RegionError {
     },
 }
 
-/// Machine code in memory of its own, with its constants behind it and a page behind those that cannot be touched.
+/// Pages of an arena, the guard page not counted: 1 MiB, which holds the code of a hundred small programs.
+const ARENA_PAGES: usize = 256;
+
+/// Arenas without any code that are kept for what comes next; others are unmapped.
+const SPARE_ARENAS: usize = 1;
+
+/// A mapping that many pieces of code share, each in pages of its own, with a page behind all of them that cannot be touched.
 ///
-/// While the code is copied the memory is readable and writable; from then on it is readable and executable. Dropping
-/// the region unmaps it, so whoever keeps an address of it keeps the region.
-#[derive(Debug)]
-pub struct Region {
+/// A system has a limit of mappings for a process (65,530 on Linux). Neighbouring pages with the same protection count as one.
+struct Arena {
     start: NonNull<u8>,
-    /// What was mapped: whole pages and the guard page.
-    mapped: usize,
-    len: usize,
+    /// By page: whether it holds code.
+    used: Vec<bool>,
 }
 
-// SAFETY: the memory belongs to this value alone and is never written after `new`.
-unsafe impl Send for Region {}
-// SAFETY: as above; shared references only give out the address.
-unsafe impl Sync for Region {}
+// SAFETY: an arena is an address and what is used of it; its memory is touched only as `Region` says.
+unsafe impl Send for Arena {}
 
-impl Region {
-    /// Code in fresh memory, ready to run.
-    pub fn new(code: &[u8]) -> Result<Region, RegionError> {
-        if code.is_empty() {
-            return Err(RegionError::Empty);
-        }
-        let pages = code.len().next_multiple_of(PAGE);
-        let mapped = pages + PAGE;
-        // All of it begins untouchable: the guard page then never was anything else.
+impl Arena {
+    fn new(pages: usize) -> Result<Arena, RegionError> {
+        let bytes = (pages + 1) * PAGE;
+        // All of it begins untouchable: the guard page then never is anything else.
         // SAFETY: a fresh anonymous mapping at an address of the system's choice overlaps nothing.
         let start = unsafe {
             mm::mmap_anonymous(
                 ptr::null_mut(),
-                mapped,
+                bytes,
                 ProtFlags::empty(),
                 MapFlags::PRIVATE,
             )
         }
         .map_err(|error| RegionError::Map {
-            bytes: mapped,
+            bytes,
             source: error.into(),
         })?;
         let start = NonNull::new(start.cast::<u8>())
             .expect("a mapping that the system chose is not at address 0");
-        // From here on a failure drops the region, which unmaps it.
-        let region = Region {
+        Ok(Arena {
             start,
-            mapped,
+            used: vec![false; pages],
+        })
+    }
+
+    /// Takes so many free pages that lie together: the first there are, so that code stays together.
+    fn take(&mut self, pages: usize) -> Option<NonNull<u8>> {
+        let mut free = 0;
+        for at in 0..self.used.len() {
+            free = if self.used[at] { 0 } else { free + 1 };
+            if free == pages {
+                let first = at + 1 - pages;
+                self.used[first..=at].fill(true);
+                // SAFETY: the page lies within the mapping.
+                return Some(unsafe { self.start.add(first * PAGE) });
+            }
+        }
+        None
+    }
+
+    /// Where a page of this arena stands in it.
+    fn page_of(&self, address: NonNull<u8>) -> Option<usize> {
+        let offset = address
+            .as_ptr()
+            .addr()
+            .checked_sub(self.start.as_ptr().addr())?;
+        let page = offset / PAGE;
+        (page < self.used.len()).then_some(page)
+    }
+
+    fn is_empty(&self) -> bool {
+        !self.used.contains(&true)
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // Unmapping whole pages that are mapped cannot fail but for lack of kernel memory; then they stay mapped.
+        let bytes = (self.used.len() + 1) * PAGE;
+        // SAFETY: this is what `new` mapped, and no code is in it any more.
+        let _ = unsafe { mm::munmap(self.start.as_ptr().cast(), bytes) };
+    }
+}
+
+/// All arenas of the process.
+fn arenas() -> MutexGuard<'static, Vec<Arena>> {
+    static ARENAS: Mutex<Vec<Arena>> = Mutex::new(Vec::new());
+    fn locked() -> MutexGuard<'static, Vec<Arena>> {
+        // Nothing in between leaves them half changed.
+        ARENAS.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    static HELD: Once = Once::new();
+    HELD.call_once(|| loopwright_threads::hold_over_fork(|| Box::new(locked())));
+    locked()
+}
+
+/// Pages for code, untouchable as yet.
+fn take_pages(pages: usize) -> Result<NonNull<u8>, RegionError> {
+    let mut arenas = arenas();
+    if let Some(found) = arenas.iter_mut().find_map(|arena| arena.take(pages)) {
+        return Ok(found);
+    }
+    let mut arena = Arena::new(pages.max(ARENA_PAGES))?;
+    let taken = arena.take(pages).expect("a new arena is large enough");
+    arenas.push(arena);
+    Ok(taken)
+}
+
+/// Gives pages back, which nobody can touch any more.
+fn give_back_pages(start: NonNull<u8>, pages: usize) {
+    let mut arenas = arenas();
+    for arena in arenas.iter_mut() {
+        if let Some(first) = arena.page_of(start) {
+            arena.used[first..first + pages].fill(false);
+            break;
+        }
+    }
+    let mut spare = 0;
+    arenas.retain(|arena| {
+        spare += usize::from(arena.is_empty());
+        !arena.is_empty() || spare <= SPARE_ARENAS && arena.used.len() == ARENA_PAGES
+    });
+}
+
+/// Machine code in pages of its own, with its constants behind it.
+///
+/// While the code is copied the pages are readable and writable; from then on they are readable and executable. Dropping
+/// the region makes them untouchable and gives them to the next, so whoever keeps an address of it keeps the region.
+#[derive(Debug)]
+pub struct Region {
+    start: NonNull<u8>,
+    pages: usize,
+    len: usize,
+}
+
+// SAFETY: the pages belong to this value alone and are never written after `new`.
+unsafe impl Send for Region {}
+// SAFETY: as above; shared references only give out the address.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Code in pages of its own, ready to run.
+    pub fn new(code: &[u8]) -> Result<Region, RegionError> {
+        if code.is_empty() {
+            return Err(RegionError::Empty);
+        }
+        let pages = code.len().div_ceil(PAGE);
+        let bytes = pages * PAGE;
+        // From here on a failure drops the region, which gives the pages back.
+        let region = Region {
+            start: take_pages(pages)?,
+            pages,
             len: code.len(),
         };
-        let protect = |flags| {
-            // SAFETY: these pages are this region's own, and nobody else knows their address yet.
-            unsafe { mm::mprotect(start.as_ptr().cast(), pages, flags) }.map_err(io::Error::from)
-        };
-        protect(MprotectFlags::READ | MprotectFlags::WRITE).map_err(|source| {
-            RegionError::Write {
-                bytes: pages,
-                source,
-            }
-        })?;
-        // SAFETY: `pages` bytes at `start` are writable, `code` is not longer, and fresh memory overlaps no slice.
-        unsafe { ptr::copy_nonoverlapping(code.as_ptr(), start.as_ptr(), code.len()) };
-        protect(MprotectFlags::READ | MprotectFlags::EXEC).map_err(|source| {
-            RegionError::Execute {
-                bytes: pages,
-                source,
-            }
-        })?;
+        region
+            .protect(MprotectFlags::READ | MprotectFlags::WRITE)
+            .map_err(|source| RegionError::Write { bytes, source })?;
+        // SAFETY: `bytes` bytes at `start` are writable, `code` is not longer, and pages of an arena overlap no slice.
+        unsafe { ptr::copy_nonoverlapping(code.as_ptr(), region.start.as_ptr(), code.len()) };
+        region
+            .protect(MprotectFlags::READ | MprotectFlags::EXEC)
+            .map_err(|source| RegionError::Execute { bytes, source })?;
         Ok(region)
+    }
+
+    fn protect(&self, flags: MprotectFlags) -> io::Result<()> {
+        let start = self.start.as_ptr().cast();
+        // SAFETY: these pages are this region's own, and their code runs only as long as somebody has the region.
+        Ok(unsafe { mm::mprotect(start, self.pages * PAGE, flags) }?)
     }
 
     /// Where the code is.
@@ -132,9 +234,17 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // Unmapping whole pages that are mapped cannot fail but for lack of kernel memory; then they stay mapped.
-        // SAFETY: this is what `new` mapped, and the region was the only way to its address.
-        let _ = unsafe { mm::munmap(self.start.as_ptr().cast(), self.mapped) };
+        // The memory behind the pages goes back to the system. Pages that cannot be made untouchable, for lack of kernel
+        // memory, stay what they are, and are never used again.
+        // SAFETY: the region was the only way to its pages.
+        let cleared = unsafe {
+            let start = self.start.as_ptr().cast();
+            mm::madvise(start, self.pages * PAGE, mm::Advice::LinuxDontNeed)
+        };
+        let closed = self.protect(MprotectFlags::empty());
+        if cleared.is_ok() && closed.is_ok() {
+            give_back_pages(self.start, self.pages);
+        }
     }
 }
 
@@ -206,11 +316,6 @@ mod tests {
                     page - start
                 );
             }
-            assert_eq!(
-                protection(start + pages).as_deref(),
-                Some("---p"),
-                "the guard page behind {length} bytes"
-            );
             assert_eq!((region.len(), region.bytes().len()), (length, length));
         }
         let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux has /proc/self/maps");
@@ -218,6 +323,56 @@ mod tests {
             .lines()
             .find(|line| line.split(' ').nth(1).is_some_and(|p| p.contains("wx")));
         assert_eq!(both, None, "a mapping is writable and executable");
+    }
+
+    #[test]
+    fn an_arena_ends_with_a_page_that_cannot_be_touched() {
+        let arena = Arena::new(3).expect("memory for code");
+        for page in 0..4 {
+            let at = arena.start.as_ptr() as usize + page * PAGE;
+            assert_eq!(protection(at).as_deref(), Some("---p"), "page {page}");
+        }
+        assert_eq!(arena.page_of(arena.start), Some(0));
+        // SAFETY: the guard page lies within the mapping.
+        assert_eq!(arena.page_of(unsafe { arena.start.add(3 * PAGE) }), None);
+    }
+
+    #[test]
+    fn pages_of_code_that_is_gone_are_used_again() {
+        let mut arena = Arena::new(4).expect("memory for code");
+        let first = arena.take(2).expect("four are free");
+        let second = arena.take(2).expect("two are free");
+        assert_eq!((first, arena.take(1)), (arena.start, None));
+        arena.used[2..4].fill(false);
+        assert_eq!(arena.take(3), None);
+        assert_eq!(arena.take(2), Some(second));
+        arena.used.fill(false);
+        assert!(arena.is_empty());
+    }
+
+    #[test]
+    fn code_that_is_larger_than_an_arena_has_one_of_its_own() {
+        let mut code = returns(7);
+        code.resize((ARENA_PAGES + 3) * PAGE, 0xcc);
+        let region = Region::new(&code).expect("memory for code");
+        assert_eq!(call(&region), 7);
+    }
+
+    #[test]
+    fn many_regions_share_few_mappings() {
+        let count = || {
+            let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux has it");
+            maps.lines().filter(|line| line.contains("r-xp")).count()
+        };
+        let before = count();
+        let regions: Vec<Region> = (0..2000)
+            .map(|value| Region::new(&returns(value)).expect("memory for code"))
+            .collect();
+        // Other tests make and drop regions meanwhile.
+        assert!(count() < before + 500, "{} mappings of code", count());
+        for (value, region) in (0..).zip(&regions) {
+            assert_eq!(call(region), value);
+        }
     }
 
     #[test]

@@ -1,0 +1,206 @@
+//! Trying the library in a process of its own: GCC ends the process where it cannot find its assembler, and a damaged library may do
+//! anything.
+
+use std::io::Read;
+
+/// What trying the library in a child gave.
+pub(crate) enum Probed {
+    /// It works.
+    Works,
+    /// It does not, and why: what it said, or how the child ended.
+    Fails(String),
+}
+
+/// What the child writes when all went well; nothing that GCC prints.
+const WORKS: u8 = 1;
+/// What it writes before the reason when it did not.
+const FAILS: u8 = 2;
+
+/// The exit code of a child whose library called `exit`.
+const EXITED: i32 = 86;
+
+/// How long a child may take, in milliseconds. GCC takes some 50; a machine that swaps takes its time.
+const PATIENCE: i32 = 60_000;
+
+/// Runs `trial` in a child of this process, which it can end in any way without harm to us.
+///
+/// The child is a copy of this process with this one thread. What `trial` does is therefore limited to what such a copy can: the C
+/// library's allocator works in it, locks that other threads held do not open again. A child that does not end is ended after a
+/// minute and reported as a library that does not work.
+#[cfg(unix)]
+pub(crate) fn probe(trial: impl FnOnce() -> Result<(), String>) -> Probed {
+    use std::io::{PipeReader, PipeWriter};
+    use std::os::fd::{AsRawFd, RawFd};
+
+    /// Ends the child before anything else that is registered to run at its end: that belongs to the parent.
+    extern "C" fn leave() {
+        // SAFETY: it ends the process, whatever its state.
+        unsafe { libc::_exit(EXITED) }
+    }
+
+    fn child(pipe: RawFd, trial: impl FnOnce() -> Result<(), String>) -> ! {
+        let send = |bytes: &[u8]| {
+            // SAFETY: the bytes are there; what cannot be written is lost, and the parent says so.
+            unsafe { libc::write(pipe, bytes.as_ptr().cast(), bytes.len()) };
+        };
+        // SAFETY: plain system calls on numbers. What the library prints goes to the parent, which reads it as the reason; no
+        // memory image is left behind where it crashes; `exit` ends at once.
+        unsafe {
+            libc::dup2(pipe, 1);
+            libc::dup2(pipe, 2);
+            let none = libc::rlimit {
+                rlim_cur: 0,
+                rlim_max: 0,
+            };
+            libc::setrlimit(libc::RLIMIT_CORE, &none);
+            libc::atexit(leave);
+        }
+        let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(trial));
+        match tried {
+            Ok(Ok(())) => send(&[WORKS]),
+            Ok(Err(reason)) => {
+                send(&[FAILS]);
+                send(reason.as_bytes());
+            }
+            Err(_) => send(&[FAILS]),
+        }
+        // SAFETY: as above.
+        unsafe { libc::_exit(0) }
+    }
+
+    /// All that the child says, until it ends or time is up.
+    fn listen(pipe: &mut PipeReader) -> Option<Vec<u8>> {
+        let mut said = Vec::new();
+        let mut buffer = [0; 512];
+        loop {
+            let mut wanted = libc::pollfd {
+                fd: pipe.as_raw_fd(),
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            // SAFETY: one structure, which is there.
+            let ready = unsafe { libc::poll(&mut wanted, 1, PATIENCE) };
+            match ready {
+                0 => return None,
+                1.. => match pipe.read(&mut buffer) {
+                    Ok(0) => return Some(said),
+                    Ok(count) => said.extend_from_slice(&buffer[..count]),
+                    Err(_) => return Some(said),
+                },
+                _ if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
+                _ => return Some(said),
+            }
+        }
+    }
+
+    let (mut reader, writer): (PipeReader, PipeWriter) = match std::io::pipe() {
+        Ok(pipe) => pipe,
+        Err(error) => return Probed::Fails(format!("no pipe to a process to try it in: {error}")),
+    };
+    // SAFETY: the child does no more than `child` says, and never returns from it.
+    let forked = unsafe { libc::fork() };
+    match forked {
+        -1 => {
+            let error = std::io::Error::last_os_error();
+            return Probed::Fails(format!("no process to try it in: {error}"));
+        }
+        0 => child(writer.as_raw_fd(), trial),
+        _ => {}
+    }
+    drop(writer);
+    let said = listen(&mut reader);
+    if said.is_none() {
+        // SAFETY: the process is our child, and has not been waited for.
+        unsafe { libc::kill(forked, libc::SIGKILL) };
+    }
+    let mut status = 0;
+    // SAFETY: the child is ours; its status is written to a number of ours.
+    while unsafe { libc::waitpid(forked, &mut status, 0) } == -1 {
+        if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+            break;
+        }
+    }
+    let Some(said) = said else {
+        return Probed::Fails(format!("it did not end within {} s", PATIENCE / 1000));
+    };
+    verdict(&said, status)
+}
+
+/// What a child's words and its end say.
+#[cfg(unix)]
+fn verdict(said: &[u8], status: i32) -> Probed {
+    if said.contains(&WORKS) {
+        return Probed::Works;
+    }
+    let (printed, reason) = match said.iter().position(|byte| *byte == FAILS) {
+        Some(at) => (&said[..at], Some(&said[at + 1..])),
+        None => (said, None),
+    };
+    let text = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        lines.collect::<Vec<_>>().join("; ")
+    };
+    let printed = text(printed);
+    let reason = reason.map(text).unwrap_or_default();
+    let end = match libc::WIFSIGNALED(status) {
+        true => format!("it crashed with signal {}", libc::WTERMSIG(status)),
+        false => "it ended the process that tried it".to_owned(),
+    };
+    Probed::Fails(match (reason.is_empty(), printed.is_empty()) {
+        (false, _) => reason,
+        (true, false) => format!("{end} ({printed})"),
+        (true, true) => end,
+    })
+}
+
+/// Where there are no child processes, the trial is made here.
+#[cfg(not(unix))]
+pub(crate) fn probe(trial: impl FnOnce() -> Result<(), String>) -> Probed {
+    match trial() {
+        Ok(()) => Probed::Works,
+        Err(reason) => Probed::Fails(reason),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn reason(trial: impl FnOnce() -> Result<(), String>) -> String {
+        match probe(trial) {
+            Probed::Works => "works".to_owned(),
+            Probed::Fails(reason) => reason,
+        }
+    }
+
+    #[test]
+    fn a_trial_may_end_its_process_in_any_way() {
+        assert_eq!(reason(|| Ok(())), "works");
+        assert_eq!(reason(|| Err("no code".to_owned())), "no code");
+        // SAFETY: these end the child, as the test is about.
+        unsafe {
+            assert!(reason(|| libc::exit(0)).contains("ended the process"));
+            assert!(reason(|| libc::_exit(1)).contains("ended the process"));
+            assert!(reason(|| libc::abort()).contains("signal 6"));
+            let killed = reason(|| {
+                std::ptr::null_mut::<u8>().wrapping_add(8).write_volatile(1);
+                Ok(())
+            });
+            assert!(killed.contains("signal 11"), "{killed}");
+        }
+    }
+
+    #[test]
+    fn what_a_library_prints_before_it_exits_is_the_reason() {
+        let said = reason(|| {
+            let text = b"fatal error: cannot execute as\n";
+            // SAFETY: the bytes are there; the child ends here.
+            unsafe {
+                libc::write(2, text.as_ptr().cast(), text.len());
+                libc::exit(1)
+            }
+        });
+        assert!(said.contains("cannot execute as"), "{said}");
+    }
+}

@@ -1,0 +1,95 @@
+"""What is made goes again: code of functions that are gone, and children that are forked."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import loopwright as lw
+import numpy as np
+import pytest
+import soak_safety
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+def in_process(code: str, **environment: str) -> subprocess.CompletedProcess:
+    """Runs code in a fresh interpreter: its memory and its threads are its own."""
+    here = os.path.dirname(__file__)
+    path = os.pathsep.join([here, *sys.path])
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@linux
+def test_code_of_functions_that_are_gone_is_freed():
+    ran = in_process(
+        "import soak_safety; assert soak_safety.functions(3000, first=1500)",
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@linux
+def test_children_forked_while_threads_compute_do_not_hang():
+    ran = in_process("import soak_safety; assert soak_safety.forks(10)")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@linux
+def test_an_array_of_the_parent_is_refused_in_a_child_with_a_sentence():
+    def work() -> int:
+        x = lw.asarray(np.arange(4.0)) * 2.0
+        assert soak_safety.in_child(lambda: 0) == 0
+
+        def child() -> int:
+            try:
+                (x + 1.0).tolist()
+            except Exception as error:  # noqa: BLE001
+                return 0 if "forked" in str(error) else 3
+            return 4
+
+        return soak_safety.in_child(child)
+
+    assert work() == 0
+    assert (lw.asarray(np.arange(3.0)) + 1.0).tolist() == [1.0, 2.0, 3.0]
+
+
+@linux
+def test_children_of_a_process_with_an_accelerator_leave_it_alone():
+    code = """
+import loopwright as lw, numpy as np, soak_safety, sys
+try:
+    device = lw.Device("manycore")
+    x = lw.asarray(np.arange(6.0, dtype=np.float32), device=device)
+    assert float(lw.sum(x)) == 15.0
+except Exception as error:
+    print("SKIPPED", error)
+    sys.exit(0)
+
+def child():
+    global x, device
+    del x, device
+    import gc
+    gc.collect()
+    return 0
+
+for _ in range(3):
+    assert soak_safety.in_child(child) == 0
+assert float(lw.sum(x + 1.0)) == 21.0
+"""
+    ran = in_process(code)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_devices_are_listed_where_no_assembler_is_found(tmp_path):
+    ran = in_process(
+        "import loopwright as lw; print([str(d) for d in lw.devices()])", PATH=str(tmp_path)
+    )
+    assert ran.returncode == 0 and "x86" in ran.stdout, ran.stdout + ran.stderr
