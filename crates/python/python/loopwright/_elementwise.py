@@ -333,7 +333,7 @@ def clip(
         elif isinstance(bound, float) and x.dtype in INTEGRAL:
             raise TypeError(f"clip: the bounds of {x.dtype} are integers, not {bound!r}")
         x = _core.map(op, x, as_dtype("clip", bound, x.dtype, x))
-    return x
+    return _core.copied(x) if min is None and max is None else x
 
 
 def conj(x: Array, /) -> Array:
@@ -344,7 +344,7 @@ def conj(x: Array, /) -> Array:
     [(1-2j)]
     """
     x = expect("conj", x, NUMERIC)
-    return _complex.conj(x) if is_complex(x) else x
+    return _complex.conj(x) if is_complex(x) else _core.copied(x)
 
 
 def real(x: Array, /) -> Array:
@@ -355,7 +355,7 @@ def real(x: Array, /) -> Array:
     [1.0]
     """
     x = expect("real", x, NUMERIC)
-    return _core.real(x) if is_complex(x) else x
+    return _core.real(x) if is_complex(x) else _core.copied(x)
 
 
 def imag(x: Array, /) -> Array:
@@ -376,7 +376,7 @@ def positive(x: Array, /) -> Array:
     >>> lw.positive(lw.asarray([-1, 2])).tolist()
     [-1, 2]
     """
-    return expect("positive", x, NUMERIC)
+    return _core.copied(expect("positive", x, NUMERIC))
 
 
 def square(x: Array, /) -> Array:

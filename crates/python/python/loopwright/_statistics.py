@@ -66,7 +66,7 @@ def prod(
     count = math.prod(x.shape[at] for at in axes)
     line = _core.permute(x, rest + axes)
     lead = tuple(x.shape[at] for at in rest)
-    line = _core.reshape(line, (*lead, count))
+    line = _core.reshape(line, (*lead, count), True)
     # Halves are multiplied with each other until one is left.
     while count > 1:
         half = count // 2
@@ -92,9 +92,9 @@ def _running(
         axis = 0
     at = axis_of(name, axis, x)
     if x.size == 0:
-        done = x
+        done = _core.copied(x)
     elif op == "prod" and is_complex(x):
-        done = _running_products(x, at)
+        done = _running_products(_core.copied(x), at)
     else:
         done = by_parts(lambda part: _core.scan(op, part, at, False, False), x)
     if not include_initial:

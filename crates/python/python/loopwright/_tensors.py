@@ -215,7 +215,7 @@ def pad(
     for axis, (before, after) in enumerate(pairs):
         if (before, after) != (0, 0):
             x = _core.pad_by(x, axis, before, after, mode)
-    return x
+    return _core.copied(x)
 
 
 # Functions of every element

@@ -340,7 +340,7 @@ def matrix_power(x: Array, n: int, /) -> Array:
     result = None
     while n:
         if n & 1:
-            result = x if result is None else matmul(result, x)
+            result = _core.copied(x) if result is None else matmul(result, x)
         n >>= 1
         if n:
             x = matmul(x, x)

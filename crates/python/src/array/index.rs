@@ -12,7 +12,7 @@ use super::{
 };
 use crate::errors::OrRaise;
 use loopwright_graph::Array as HostArray;
-use loopwright_ops::{DType, Kind, Op};
+use loopwright_ops::{DType, Kind, Op, Scalar};
 use loopwright_tensor::{Slice, Tensor, TensorError};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -188,13 +188,27 @@ impl Key {
     }
 }
 
-/// Indices as signed integers; those that have no such number stay larger than any axis.
+/// Indices as signed integers; those that have no such number stay larger than any axis. Where values are there they stay
+/// so, to be looked at.
 pub(crate) fn signed(index: &Tensor) -> Tensor {
-    match index.dtype() {
-        DType::U64 => {
-            let most = Tensor::scalar(i64::MAX as u64);
-            Tensor::map(Op::Min, &[index, &most]).cast(DType::I64)
+    let most = i64::MAX as u64;
+    if index.dtype() == DType::I64 {
+        return index.clone();
+    }
+    if index.is_computed()
+        && let Ok(known) = index.array()
+    {
+        let places = known.iter().map(|at| match at.dtype().kind() {
+            Kind::Unsigned => at.bits().min(most) as i64,
+            _ => at.as_i64().unwrap_or(i64::MAX),
+        });
+        let places: Vec<Scalar> = places.map(|at| Scalar::from_i64(DType::I64, at)).collect();
+        if let Ok(array) = HostArray::from_scalars(DType::I64, known.shape(), &places) {
+            return Tensor::of(array);
         }
+    }
+    match index.dtype() {
+        DType::U64 => Tensor::map(Op::Min, &[index, &Tensor::scalar(most)]).cast(DType::I64),
         _ => index.cast(DType::I64),
     }
 }

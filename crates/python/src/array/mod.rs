@@ -621,8 +621,10 @@ impl Array {
         if slf.get().lock().rank() == 0 {
             return Err(PyTypeError::new_err("an array without axes has no rows"));
         }
-        // All rows are taken of one computed value.
-        slf.get().value().realize(slf.py())?;
+        // All rows are taken of one computed value, where it can be computed.
+        if !is_recording() {
+            slf.get().value().realize(slf.py())?;
+        }
         let rows = slf.len()?;
         let rows: Vec<_> = (0..rows)
             .map(|row| slf.get_item(row))

@@ -148,7 +148,8 @@ impl Function {
             let before = SHARED.replace(true);
             let made = self.run(py, entry, values, leaves, objects);
             SHARED.set(before);
-            if made.is_ok() || !entry.writes.load(Ordering::Relaxed) {
+            // What is wrong in the function itself is raised again by the call below.
+            if made.is_ok() {
                 return made;
             }
         }
