@@ -143,21 +143,30 @@ impl Form {
         py: Python<'py>,
         values: &mut dyn Iterator<Item = Value>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        self.build_of(py, &mut || {
+            let value = values.next().ok_or_else(|| missing("array"))?;
+            Ok(Bound::new(py, Array::of(py, value)?)?.into_any())
+        })
+    }
+
+    /// Puts a value together with other things in the places of its arrays.
+    pub(crate) fn build_of<'py>(
+        &self,
+        py: Python<'py>,
+        next: &mut dyn FnMut() -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let mut all = |parts: &[Form]| {
-            let parts = parts.iter().map(|part| part.build(py, values));
+            let parts = parts.iter().map(|part| part.build_of(py, next));
             parts.collect::<PyResult<Vec<_>>>()
         };
         Ok(match self {
-            Form::Leaf { .. } => {
-                let value = values.next().ok_or_else(|| missing("array"))?;
-                Bound::new(py, Array::of(py, value)?)?.into_any()
-            }
+            Form::Leaf { .. } => next()?,
             Form::Tuple(parts) => PyTuple::new(py, all(parts)?)?.into_any(),
             Form::List(parts) => PyList::new(py, all(parts)?)?.into_any(),
             Form::Dict(entries) => {
                 let dict = PyDict::new(py);
                 for (key, part) in entries {
-                    dict.set_item(key, part.build(py, values)?)?;
+                    dict.set_item(key, part.build_of(py, next)?)?;
                 }
                 dict.into_any()
             }
