@@ -61,8 +61,8 @@ mod schedule;
 pub use init::{Init, seed};
 pub use layers::{
     Activation, Attention, BatchNorm, Conv, ConvTranspose, Dense, Dropout, Embedding, FeedForward,
-    GroupNorm, Gru, Layer, LayerNorm, Lstm, LstmState, Pool, RmsNorm, Rnn, Rope, Sequential,
-    TransformerBlock,
+    GroupNorm, Gru, KeyValueCache, Layer, LayerNorm, Lstm, LstmState, Pool, RmsNorm, Rnn, Rope,
+    Sequential, TransformerBlock,
 };
 pub use loopwright_derive::Module;
 pub use loss::{

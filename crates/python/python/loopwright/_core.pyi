@@ -670,6 +670,8 @@ class Layer:
     def activation(name: Any, slope: Any) -> Any: ...
     def attend(self, /, x: Any, memory: Any = ..., mask: Any = ...) -> Any:
         """Attention of `x` to `memory`, or the likeness of `x` to an embedding's rows."""
+    def attend_cached(self, /, x: Any, cache: Any) -> Any:
+        """Attention of positions behind those in a cache, and the cache with them."""
     @staticmethod
     def attention(width: Any, heads: Any, shared_heads: Any, causal: Any, rope: Any) -> Any: ...
     @staticmethod
@@ -692,6 +694,8 @@ class Layer:
     def global_average(axes: Any) -> Any: ...
     @staticmethod
     def group_norm(groups: Any, channels: Any) -> Any: ...
+    def key_value_cache(self, /, batch: Any, capacity: Any, dtype: Any) -> Any:
+        """An empty cache of keys and values: `key`, `value` and `length`."""
     @staticmethod
     def layer_norm(width: Any, epsilon: Any, place: Any) -> Any: ...
     def part(self, /, name: Any) -> Layer:
@@ -1052,8 +1056,8 @@ def full(shape: Any, value: Any, dtype: Any, device: Any) -> Array:
 def global_pool(largest: Any, x: Any, spatial: Any) -> Array:
     """The largest element or the mean along all of the last axes."""
 
-def hessian(function: Any, x: Any) -> Array:
-    """The second derivatives of a function that gives one number."""
+def hessian(function: Any, arguments: Any) -> Any:
+    """The second derivatives of a function that gives one number: for each array of the arguments, a tree like them."""
 
 def hinge(x: Any, target: Any) -> Array:
     """`max(0, 1 - score * target)` for targets of 1 and -1."""
@@ -1070,10 +1074,10 @@ def irfft(x: Any, n: Any, axis: Any) -> Array:
 def is_training() -> builtins.bool:
     """Whether layers behave as in training on this thread."""
 
-def jacobian(function: Any, x: Any, forward: Any) -> Array:
-    """The derivative of every element that a function gives with respect to every element of its argument."""
+def jacobian(function: Any, arguments: Any, forward: Any) -> Any:
+    """The derivative of every element that a function gives with respect to every element of its arguments: for each array of the result, a tree like the arguments."""
 
-def jvp(function: Any, arguments: Any, directions: Any) -> tuple[Any, Array]:
+def jvp(function: Any, arguments: Any, directions: Any) -> tuple[Any, Any]:
     """What a function gives, and how much that changes as the arguments change in directions."""
 
 def kl_divergence(x: Any, target: Any) -> Array:
@@ -1242,7 +1246,7 @@ def roll(x: Any, shift: Any, axis: Any) -> Array:
     """The elements moved along an axis; those that leave it come in at the other end."""
 
 def rope(x: Any, position: Any, base: Any) -> Array:
-    """Turns `[.., time, width]` by angles that grow with the position, from one on."""
+    """Turns `[.., time, width]` by angles that grow with the position, from one on: an integer, or an array of one."""
 
 def same_kind(*arguments: Any) -> builtins.bool:
     """Whether elements of one dtype may be written into an array of another, as in-place operators do."""

@@ -200,22 +200,23 @@ impl Form {
         values: &mut dyn Iterator<Item = Value>,
     ) -> PyResult<Bound<'py, PyAny>> {
         self.build_of(py, &mut || {
-            Array::of(py, values.next().ok_or_else(|| missing("array"))?)
+            let value = values.next().ok_or_else(|| missing("array"))?;
+            Ok(Bound::new(py, Array::of(py, value)?)?.into_any())
         })
     }
 
-    /// Puts a value together again of arrays that a function makes, one for each leaf.
-    fn build_of<'py>(
+    /// Puts a value together with other things in the places of its arrays.
+    pub(crate) fn build_of<'py>(
         &self,
         py: Python<'py>,
-        next: &mut dyn FnMut() -> PyResult<Array>,
+        next: &mut dyn FnMut() -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut all = |parts: &[Form]| {
             let parts = parts.iter().map(|part| part.build_of(py, next));
             parts.collect::<PyResult<Vec<_>>>()
         };
         Ok(match self {
-            Form::Leaf { .. } => Bound::new(py, next()?)?.into_any(),
+            Form::Leaf { .. } => next()?,
             Form::Tuple(parts) => PyTuple::new(py, all(parts)?)?.into_any(),
             Form::List(parts) => PyList::new(py, all(parts)?)?.into_any(),
             Form::Dict(entries) => {
@@ -463,7 +464,7 @@ pub(crate) fn given_by(
         if with_written {
             cells.push(array.cell());
         }
-        Ok(array)
+        Ok(Bound::new(py, array)?.into_any())
     })?;
     let (positional, named): (Bound<'_, PyTuple>, Bound<'_, PyDict>) = arguments.extract()?;
     let result = function.call(positional, Some(&named))?;
