@@ -293,7 +293,7 @@ fn schedule_that_is_none() {
         sandbox.file("s.lws", &format!("loopwright schedule 1\n{text}\n"));
         complaint(&sandbox, 1, &["--set", "M=2", "--schedule", "s.lws"])
     };
-    // What names something else than the program has is left out: see the tests of replaying.
+    // For lines that do not fit the program, see the tests of replaying.
     assert_eq!(
         with("b: i,, j"),
         "\

@@ -3,9 +3,10 @@
 use crate::corpus::Entry;
 use loopwright_conformance::Rng;
 
-/// Sizes of dimensions as networks have them, with their neighbours: blocks and tiles end somewhere in between.
-const LARGE: [i64; 24] = [
-    1, 3, 8, 17, 33, 48, 64, 96, 100, 127, 128, 192, 256, 257, 384, 512, 513, 768, 1000, 1024,
+/// Sizes of dimensions as networks have them, with their neighbours: blocks and tiles end somewhere in between. Now and
+/// then there is nothing at all.
+const LARGE: [i64; 25] = [
+    0, 1, 3, 8, 17, 33, 48, 64, 96, 100, 127, 128, 192, 256, 257, 384, 512, 513, 768, 1000, 1024,
     1536, 2048, 3072, 4096,
 ];
 

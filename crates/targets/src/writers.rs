@@ -10,8 +10,11 @@ use loopwright_x86::{Level, X86};
 pub struct Writer {
     /// The language.
     pub name: String,
-    write: Box<dyn Fn(&Module) -> Result<(), String> + Send + Sync>,
+    write: Box<Write>,
 }
+
+/// Writes a kernel, or says why not.
+type Write = dyn Fn(&Module) -> Result<(), String> + Send + Sync;
 
 impl Writer {
     fn new(

@@ -8,7 +8,7 @@ use crate::terminal::Terminal;
 use crate::units;
 use crate::verbs::dump_files::{Folder, file_name};
 use crate::verbs::dump_plan::plan_text;
-use loopwright::backend::{Program, Stages};
+use loopwright::backend::{Plainer, Program, Stages};
 use loopwright::graph::{Binding, Graph, GraphError, print};
 use loopwright::looptree::{
     Allocation, Estimate, LoopTree, Storage, TreeNode, TreeRef, allocations, estimate,
@@ -117,13 +117,24 @@ fn explained_tree(opened: &Opened<'_>, stages: &Stages) -> Result<String, Failur
         "# about {} by the cost model\n",
         units::duration(Duration::from_secs_f64(estimate.seconds.max(0.0)))
     );
-    if let Some(plainer) = &stages.plainer {
+    if let Some(plainer) = plainer(opened, stages) {
         text += &format!("# {plainer}\n");
     }
     if stages.reasons.is_empty() {
         text += "# the schedule was given: nobody chose these loops here\n";
     }
     Ok(text)
+}
+
+/// What runs in the place of a schedule of ours that is refused, by the device, too. Where there is no code at all for another
+/// reason, whoever runs the program is told.
+fn plainer(opened: &Opened<'_>, stages: &Stages) -> Option<Plainer> {
+    let by_device = || opened.compile().ok()?.program().plainer().cloned();
+    match (&stages.plainer, &opened.schedule) {
+        (Some(plainer), _) => Some(plainer.clone()),
+        (None, Some(_)) => None,
+        (None, None) => by_device(),
+    }
 }
 
 /// Why a place of the tree is there; empty where nothing is known of it.
