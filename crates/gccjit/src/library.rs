@@ -82,7 +82,10 @@ pub(crate) fn load<Name: AsRef<str>>(names: &[Name]) -> Result<Arc<Loaded>, Unav
         let _lock = one_at_a_time();
         trial(&loaded).map_err(|reason| {
             broken(
-                format!("{} cannot compile a small function: {reason}", loaded.version),
+                format!(
+                    "{} cannot compile a small function: {reason}",
+                    loaded.version
+                ),
                 "it compiled one in another process; try again",
             )
         })?;
