@@ -52,7 +52,7 @@ struct Interpreted {
 }
 
 impl Executable for Interpreted {
-    fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+    unsafe fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
         let mut arguments: SmallVec<[Arg<'_>; 16]> = arguments
             .iter_mut()
             .map(|argument| match argument {
