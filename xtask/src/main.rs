@@ -3,6 +3,8 @@
 //! Everything here uses the standard library alone: this program is compiled before anything else can be checked, so each
 //! dependency would be a wait on every fresh machine.
 
+#![forbid(unsafe_code)]
+
 mod dependencies;
 mod error;
 mod instructions;
@@ -16,6 +18,8 @@ mod smoke;
 mod summary;
 mod test;
 mod tools;
+#[cfg(test)]
+mod unsafe_table;
 mod workspace;
 
 use std::io::Write;

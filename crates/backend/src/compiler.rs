@@ -6,10 +6,11 @@ use crate::kernel_backend::{CompileOptions, Executable};
 use crate::program::{Program, ProgramError};
 use crate::recent::{RECENT_PROGRAMS, Recent};
 use crate::registry::{Backend, backends};
-use crate::stages::{KERNEL, Scheduled, Stages};
+use crate::spill::FrameLimits;
+use crate::stages::{KERNEL, Plainer, Scheduled, Stages, first_that_fits};
 use loopwright_graph::Graph;
 use loopwright_kernel::passes::Pipeline;
-use loopwright_looptree::{Order, Plan, Schedule, print_schedule};
+use loopwright_looptree::{Effort, Order, Plan, Schedule, print_schedule};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -102,6 +103,12 @@ impl Compiler {
         }
     }
 
+    /// What the frames of its kernels may have.
+    fn frame_limits(&self) -> FrameLimits {
+        let private = self.backend.capabilities().private_memory;
+        FrameLimits::new(self.backend.target().threads, private)
+    }
+
     /// How often the backend compiled: once for each program that had not been compiled before, and
     /// once for all such programs of a batch.
     pub fn compile_count(&self) -> u64 {
@@ -113,10 +120,13 @@ impl Compiler {
     /// options, and our own version.
     fn key(&self, kernel: &str, scheduled: &Scheduled) -> blake3::Hash {
         let Scheduled {
-            graph, schedule, ..
+            graph,
+            schedule,
+            plainer,
+            ..
         } = scheduled;
         let text = format!(
-            "{}\n{kernel}\n{graph}\n{}\n{:?}\n{}\n{}\n{:?}\n{}\n{:?}\n{:?}",
+            "{}\n{kernel}\n{graph}\n{}\n{:?}\n{}\n{}\n{:?}\n{}\n{:?}\n{:?}\n{plainer:?}",
             env!("CARGO_PKG_VERSION"),
             print_schedule(graph, schedule),
             self.pipeline.names(),
@@ -201,8 +211,6 @@ impl Compiler {
                 name: entry.name.to_owned(),
             });
         }
-        let target = self.backend.target();
-        let order = self.order();
         let mut keys = Vec::with_capacity(entries.len());
         let mut programs: FxHashMap<blake3::Hash, Arc<Program>> = FxHashMap::default();
         let mut fresh: Vec<(blake3::Hash, Stages)> = Vec::new();
@@ -212,20 +220,15 @@ impl Compiler {
                 None => self.schedule_set(entry.graph),
             };
             let schedule = entry.schedule.or(set.as_deref());
-            let scheduled = Scheduled::new(entry.graph, schedule, &target, order)?;
-            let key = self.key(entry.name, &scheduled);
-            match self.lock().get(&key) {
-                Some(program) => {
-                    programs.insert(key, program.clone());
+            let attempt = |effort: Effort, plainer: Option<Plainer>| {
+                self.known_or_lowered(entry.graph, schedule, entry.name, (effort, plainer))
+            };
+            let (key, found) = first_that_fits(schedule.is_some(), attempt)?;
+            match found {
+                Found::Known(program) => {
+                    programs.insert(key, program);
                 }
-                None => {
-                    let stages = scheduled.lower(entry.name, &self.pipeline)?;
-                    let stages = match self.logging {
-                        true => stages.logging()?,
-                        false => stages,
-                    };
-                    fresh.push((key, stages));
-                }
+                Found::Fresh(stages) => fresh.push((key, *stages)),
             }
             keys.push(key);
         }
@@ -253,6 +256,29 @@ impl Compiler {
         Ok(keys.iter().map(found).collect())
     }
 
+    /// A program scheduled, and lowered unless it has been compiled before.
+    fn known_or_lowered(
+        &self,
+        graph: &Graph,
+        schedule: Option<&Schedule>,
+        name: &str,
+        (effort, plainer): (Effort, Option<Plainer>),
+    ) -> Result<(blake3::Hash, Found), ProgramError> {
+        let target = self.backend.target();
+        let mut scheduled = Scheduled::new(graph, schedule, &target, self.order(), effort)?;
+        scheduled.plainer = plainer;
+        let key = self.key(name, &scheduled);
+        if let Some(program) = self.lock().get(&key) {
+            return Ok((key, Found::Known(Arc::clone(program))));
+        }
+        let stages = scheduled.lower(name, &self.pipeline, self.frame_limits())?;
+        let stages = match self.logging {
+            true => stages.logging()?,
+            false => stages,
+        };
+        Ok((key, Found::Fresh(Box::new(stages))))
+    }
+
     /// Compiles programs: those that are one kernel together, those in parts one by one.
     fn compile_fresh(
         &self,
@@ -269,8 +295,14 @@ impl Compiler {
         };
         let mut compiled = match compiled {
             Ok(compiled) => compiled.into_iter(),
-            Err(BackendError::Unsupported { .. }) if self.fallback.is_some() => {
-                return self.compile_what_is_refused(fresh);
+            Err(refusal @ BackendError::Unsupported { .. }) => {
+                if let Some(executables) = self.compile_plainer(fresh) {
+                    return Ok(executables);
+                }
+                return match self.fallback.is_some() {
+                    true => self.compile_what_is_refused(fresh),
+                    false => Err(refusal.into()),
+                };
             }
             Err(error) => return Err(error.into()),
         };
@@ -285,6 +317,63 @@ impl Compiler {
 
     fn compile_parts(&self, stages: &Stages) -> Result<Arc<dyn Executable>, ProgramError> {
         compile_delegated(&self.backend, &*self.delegates, stages, &self.options)
+    }
+
+    /// The same where the backend refuses a program: those whose schedule was made here get a plainer one where they
+    /// are refused. `None` where that does not help all of them; then nothing is changed.
+    fn compile_plainer(
+        &self,
+        fresh: &mut [(blake3::Hash, Stages)],
+    ) -> Option<Vec<Arc<dyn Executable>>> {
+        let mut executables = Vec::with_capacity(fresh.len());
+        let mut replaced = Vec::new();
+        for (at, (_, stages)) in fresh.iter().enumerate() {
+            if !stages.parts.is_empty() {
+                executables.push(self.compile_parts(stages).ok()?);
+                continue;
+            }
+            let refusal = match self.backend.compile(&[stages.unit()], &self.options) {
+                Ok(compiled) => {
+                    executables.extend(compiled);
+                    continue;
+                }
+                Err(refusal) => refusal,
+            };
+            // Reasons are those of a schedule that was made here.
+            if stages.reasons.is_empty() {
+                return None;
+            }
+            let (plainer, compiled) = self.plainer(stages, &refusal)?;
+            replaced.push((at, plainer));
+            executables.extend(compiled);
+        }
+        for (at, stages) in replaced {
+            fresh[at].1 = stages;
+        }
+        Some(executables)
+    }
+
+    /// A refused program with the first plainer schedule that the backend takes.
+    fn plainer(
+        &self,
+        stages: &Stages,
+        refusal: &BackendError,
+    ) -> Option<(Stages, Vec<Arc<dyn Executable>>)> {
+        let written = stages.written.as_ref().unwrap_or(&stages.graph);
+        let before = stages.plainer.as_ref();
+        let effort = before.map_or(Effort::Full, |plainer| plainer.effort);
+        let mut attempts = effort.plainer().filter_map(|effort| {
+            let reason =
+                before.map_or_else(|| refusal.to_string(), |plainer| plainer.reason.clone());
+            let plainer = Some(Plainer { effort, reason });
+            let found = self.known_or_lowered(written, None, &stages.kernel, (effort, plainer));
+            let Ok((_, Found::Fresh(stages))) = found else {
+                return None;
+            };
+            let compiled = self.backend.compile(&[stages.unit()], &self.options);
+            Some((*stages, compiled.ok()?))
+        });
+        attempts.next()
     }
 
     /// The same where the backend refuses a program: what it refuses is left to another one.
@@ -331,7 +420,7 @@ impl Compiler {
             graph,
             &schedule,
             tree,
-            &self.pipeline,
+            (&self.pipeline, self.frame_limits()),
             &self.options,
         )?;
         if refused.is_empty() {
@@ -358,13 +447,23 @@ impl Compiler {
             schedule,
             reasons: stages.reasons.clone(),
             notes,
+            plainer: stages.plainer.clone(),
         };
-        scheduled.lower(&stages.kernel, &self.pipeline).map(Some)
+        let limits = self.frame_limits();
+        scheduled
+            .lower(&stages.kernel, &self.pipeline, limits)
+            .map(Some)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Recent<blake3::Hash, Arc<Program>>> {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A program that has been compiled before, or is to be.
+enum Found {
+    Known(Arc<Program>),
+    Fresh(Box<Stages>),
 }
 
 /// What tells a program from others.

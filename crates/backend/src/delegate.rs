@@ -8,7 +8,8 @@ use crate::error::BackendError;
 use crate::kernel_backend::{Argument, CompileOptions, Executable};
 use crate::program::ProgramError;
 use crate::registry::{Backend, Level};
-use crate::stages::{Stages, validate};
+use crate::spill::FrameLimits;
+use crate::stages::{Optimised, Stages, validate, with_spilled};
 use crate::unit::CompileUnit;
 use loopwright_graph::{Graph, NodeId, NodeOp};
 use loopwright_kernel::passes::Pipeline;
@@ -45,28 +46,31 @@ pub(crate) fn lower_delegated(
     schedule: Schedule,
     kernel: &str,
     pipeline: &Pipeline,
+    limits: FrameLimits,
 ) -> Result<Stages, ProgramError> {
     let tree = LoopTree::new(&graph, &schedule)?;
     let ranges = parts_by_delegate(&tree);
     let roots: Vec<Range<usize>> = ranges.iter().map(|(roots, _)| roots.clone()).collect();
     let lowered = lower_parts(&graph, &schedule, kernel, &roots)?;
     let mut parts = Vec::with_capacity(lowered.len());
+    let scratch = lowered.first().map(|part| part.scratch.clone());
+    let mut scratch = scratch.unwrap_or_default();
     for (at, (part, (_, backend))) in lowered.iter().zip(&ranges).enumerate() {
-        validate(&part.module, "lowering")?;
-        let mut module = part.module.clone();
+        let Optimised {
+            mut module,
+            spilled,
+        } = Optimised::new(part, pipeline, limits)?;
         // Also where there is one part alone: the program's own name is that of the whole.
         module.functions[0].name = format!("{kernel}_{at}");
-        pipeline.run(&mut module, &mut |_, _| {});
-        validate(&module, "the passes")?;
+        let params = with_spilled(&part.params, scratch.len(), &spilled);
+        scratch.extend(spilled);
         parts.push(Part {
             backend: backend.clone(),
             kernel: module.functions[0].name.clone(),
             module,
-            params: part.params.clone(),
+            params,
         });
     }
-    let scratch = lowered.first().map(|part| part.scratch.clone());
-    let scratch = scratch.unwrap_or_default();
     let params = all_params(&graph, &scratch);
     // A result is there from the first part that has it to the last.
     let scratch_live = (0..scratch.len() as u32).map(|number| {
@@ -97,6 +101,7 @@ pub(crate) fn lower_delegated(
         scratch_live,
         log_sites: Vec::new(),
         parts,
+        plainer: None,
     })
 }
 
@@ -279,7 +284,7 @@ pub(crate) fn refused_roots(
     graph: &Graph,
     schedule: &Schedule,
     tree: &LoopTree,
-    pipeline: &Pipeline,
+    (pipeline, limits): (&Pipeline, FrameLimits),
     options: &CompileOptions,
 ) -> Result<Vec<(usize, String)>, ProgramError> {
     let roots: Vec<Range<usize>> = (0..tree.roots().len()).map(|at| at..at + 1).collect();
@@ -291,12 +296,12 @@ pub(crate) fn refused_roots(
         if tree.delegate(tree.roots()[root]).is_some() {
             continue;
         }
-        let mut module = part.module.clone();
-        pipeline.run(&mut module, &mut |_, _| {});
+        let Optimised { module, spilled } = Optimised::new(part, pipeline, limits)?;
+        let params = with_spilled(&part.params, part.scratch.len(), &spilled);
         let unit = CompileUnit {
             kernel: &module.functions[0].name,
             module: &module,
-            params: &part.params,
+            params: &params,
             graph,
             // Whether something is refused does not depend on it.
             written: graph,

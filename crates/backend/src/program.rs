@@ -5,7 +5,7 @@ use crate::delegate::Part;
 use crate::error::BackendError;
 use crate::kernel_backend::Executable;
 use crate::pack::Request;
-use crate::stages::Stages;
+use crate::stages::{Plainer, Stages};
 use loopwright_graph::{Binding, Graph, GraphError, NodeOp};
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::log_stores::StoreSite;
@@ -91,6 +91,26 @@ pub enum ProgramError {
         /// How much it needs.
         bytes: u128,
     },
+}
+
+impl ProgramError {
+    /// Whether another schedule may help: this one is refused, or what was made of it is.
+    pub(crate) fn is_about_schedule(&self) -> bool {
+        match self {
+            ProgramError::Lower(_)
+            | ProgramError::Schedule(_)
+            | ProgramError::Invalid { .. }
+            | ProgramError::Backend(BackendError::Unsupported { .. }) => true,
+            ProgramError::Graph(_)
+            | ProgramError::Backend(_)
+            | ProgramError::SameName { .. }
+            | ProgramError::Delegate { .. }
+            | ProgramError::NoSuchArray { .. }
+            | ProgramError::Missing { .. }
+            | ProgramError::Memory { .. }
+            | ProgramError::OutOfMemory { .. } => false,
+        }
+    }
 }
 
 /// A program that can run, at any sizes.
@@ -179,6 +199,11 @@ impl Program {
     /// rewritten in the graph.
     pub fn notes(&self) -> &[String] {
         &self.stages.lowered.notes
+    }
+
+    /// Where its schedule stands in for one that was chosen first and refused: see [`Plainer`].
+    pub fn plainer(&self) -> Option<&Plainer> {
+        self.stages.plainer.as_ref()
     }
 
     /// The scratch memory that a run needs.

@@ -3,7 +3,7 @@
 
 use crate::cpu::works;
 use crate::field::Field;
-use crate::report::Row;
+use crate::report::{Measured, Row};
 use crate::sample::{median, seconds};
 use crate::work::{Work, ours};
 use crate::{BenchError, Options};
@@ -32,34 +32,36 @@ pub(crate) fn callable_rows(
     field: &Field,
     wanted: &dyn Fn(&str) -> bool,
     say: &dyn Fn(&str),
-) -> Result<Vec<Row>, BenchError> {
+    measured: &mut Measured,
+) {
     let backend = field.ours();
-    let (mut kernels, mut graphs) = (Vec::new(), Vec::new());
+    let mut graphs = Vec::new();
     let mut times = Vec::new();
     for work in works() {
         let name = format!("kernel to code: {}", work.name);
         if wanted(&name) {
             say(&name);
-            let time = kernel_to_code(&work, backend, options.samples)?;
-            times.push(time);
-            kernels.push(alone(name, time, None));
+            let row = kernel_to_code(&work, backend, options.samples).map(|time| {
+                times.push(time);
+                [alone(name.clone(), time, None)]
+            });
+            measured.take(&name, row);
         }
         let name = format!("graph to code: {}", work.name);
         if wanted(&name) {
             say(&name);
-            graphs.extend(graph_to_code(&name, &work, field, options)?);
+            let rows = graph_to_code(&name, &work, field, options);
+            graphs.push((name, rows));
         }
     }
     if !times.is_empty() {
         let name = "kernel to code: median of these";
-        kernels.push(alone(
-            name.to_owned(),
-            median(&mut times),
-            Some(KERNEL_GOAL),
-        ));
+        let row = alone(name.to_owned(), median(&mut times), Some(KERNEL_GOAL));
+        measured.take(name, Ok([row]));
     }
-    kernels.extend(graphs);
-    Ok(kernels)
+    for (name, rows) in graphs {
+        measured.take(&name, rows);
+    }
 }
 
 fn alone(name: String, milliseconds: f64, goal: Option<f64>) -> Row {

@@ -4,7 +4,7 @@
 use crate::callable::{COMPILING, callable_rows};
 use crate::field::Field;
 use crate::race::Limits;
-use crate::report::{Report, Row};
+use crate::report::{Measured, Report, Row};
 use crate::sample::{median, seconds};
 use crate::schedule::schedule_rows;
 use crate::work::{Work, ours, parsed};
@@ -49,7 +49,7 @@ pub fn compile_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, Be
         let only = options.only.as_deref();
         only.is_none_or(|only| name.contains(only))
     };
-    let mut rows = Vec::new();
+    let mut measured = Measured::default();
     // The bars are the project's own: 1 ms, and what loop_tool states for such a network, 13 ms.
     for (name, text, goal) in [
         ("graph to kernel: matmul 512", Work::matmul(512).text, 1.0),
@@ -61,14 +61,15 @@ pub fn compile_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, Be
     ] {
         if wanted(name) {
             say(name);
-            rows.push(compile_row(name, &text, goal, options.samples)?);
+            let row = compile_row(name, &text, goal, options.samples);
+            measured.take(name, row.map(|row| [row]));
         }
     }
-    rows.extend(schedule_rows(&TARGET, options.samples, &wanted, say)?);
+    schedule_rows(&TARGET, options.samples, &wanted, say, &mut measured);
     let [torch, jax] = COMPILING;
     let field = Field::new(options, &[torch, jax, "loop_tool"], say)?;
     cores::pin(options.threads);
-    rows.extend(callable_rows(options, &field, &wanted, say)?);
+    callable_rows(options, &field, &wanted, say, &mut measured);
     // A sample is one run, right after the other sides' runs.
     let limits = Limits {
         samples: options.samples,
@@ -82,9 +83,9 @@ pub fn compile_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, Be
         .chain([Work::conv(64, 56)]);
     for work in works.filter(|work| wanted(&work.name)) {
         say(&work.name);
-        rows.extend(speed_rows(&work, &field, &limits)?);
+        measured.take(&work.name, speed_rows(&work, &field, &limits));
     }
-    Ok(Report::new(rows).in_order_of(peer::names()))
+    Ok(measured.into_report().in_order_of(peer::names()))
 }
 
 fn compile_row(name: &str, text: &str, goal: f64, samples: usize) -> Result<Row, BenchError> {
@@ -129,4 +130,78 @@ fn speed_rows(work: &Work, field: &Field, limits: &Limits) -> Result<[Row; 2], B
     );
     // The mean is of what it takes to compile.
     Ok([first.beside_the_list(), speed.beside_the_list()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Against;
+    use loopwright::backend::{
+        Argument, Backend, BackendError, CompileOptions, Describe, Executable, KernelBackend,
+        register,
+    };
+    use loopwright::kernel::Module;
+    use std::num::NonZero;
+    use std::sync::Arc;
+
+    /// A backend that refuses large products and makes nothing of others.
+    struct Brittle;
+
+    impl Describe for Brittle {
+        fn name(&self) -> &str {
+            "brittle"
+        }
+    }
+
+    impl KernelBackend for Brittle {
+        fn compile(
+            &self,
+            module: &Module,
+            _: &CompileOptions,
+        ) -> Result<Arc<dyn Executable>, BackendError> {
+            match module.to_string().contains("512") {
+                true => Err(BackendError::Unsupported {
+                    backend: "brittle".to_owned(),
+                    kernel: "program".to_owned(),
+                    reason: "it is too large".to_owned(),
+                }),
+                false => Ok(Arc::new(Nothing)),
+            }
+        }
+    }
+
+    struct Nothing;
+
+    impl Executable for Nothing {
+        fn run(&self, _: &str, _: &mut [Argument<'_>]) -> Result<(), BackendError> {
+            Ok(())
+        }
+
+        fn code(&self) -> String {
+            String::new()
+        }
+    }
+
+    #[test]
+    fn one_row_that_fails_does_not_lose_the_others() {
+        register(-200, Backend::kernel_backend(Brittle)).expect("the name is free");
+        let options = Options {
+            device: "brittle".to_owned(),
+            against: Against::Named(Vec::new()),
+            only: Some("kernel to code: matmul".to_owned()),
+            samples: 3,
+            threads: NonZero::<usize>::MIN,
+            environments: std::path::PathBuf::new(),
+        };
+        let report = compile_suite(&options, &|_| ()).expect("the suite goes on");
+        let measured: Vec<&str> = report.rows.iter().map(|row| row.work.as_str()).collect();
+        assert!(
+            measured.contains(&"kernel to code: matmul 64"),
+            "{measured:?}"
+        );
+        let failed: Vec<&str> = report.failed.iter().map(|row| row.work.as_str()).collect();
+        assert_eq!(failed, ["kernel to code: matmul 512"]);
+        assert!(report.failed[0].reason.contains("it is too large"));
+        assert!(report.table().contains("kernel to code: matmul 512"));
+    }
 }

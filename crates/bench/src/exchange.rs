@@ -4,8 +4,9 @@ use crate::{BenchError, Results};
 use loopwright::graph::Array;
 use loopwright::npy;
 use loopwright::ops::DType;
+use loopwright_files::{NewFile, ScratchFolder};
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::BufReader;
 use std::path::Path;
 
 /// The largest difference between two sides' results that is rounding, relative to the largest value, or to a
@@ -20,19 +21,18 @@ fn tolerance(dtype: DType) -> f64 {
 
 /// A folder with the inputs of one piece of work, which a peer's results are put beside.
 pub(crate) struct Exchange {
-    folder: tempfile::TempDir,
+    folder: ScratchFolder,
 }
 
 impl Exchange {
     pub(crate) fn new(inputs: &[(String, Array)]) -> Result<Exchange, BenchError> {
-        let folder = tempfile::tempdir().map_err(|error| failed("make a folder", error))?;
+        let folder = ScratchFolder::new("bench").map_err(|error| failed("make a folder", error))?;
         for (name, array) in inputs {
             let path = folder.path().join(format!("in-{name}.npy"));
             let write = || -> Result<(), Box<dyn std::error::Error>> {
-                let mut file = BufWriter::new(File::create(&path)?);
+                let mut file = NewFile::at(&path)?;
                 npy::write(&mut file, array.dtype(), array.shape(), array.bytes())?;
-                file.flush()?;
-                Ok(())
+                Ok(file.place()?)
             };
             write().map_err(|error| failed(&format!("write `{name}`"), error))?;
         }

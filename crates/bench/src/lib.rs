@@ -16,6 +16,8 @@
 //! assert!(report.rows[0].reached());
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod callable;
 mod compile;
 mod cores;
@@ -36,7 +38,7 @@ mod work;
 pub use compile::{compile_suite, graph_to_kernel};
 pub use cpu::cpu_suite;
 pub use peer::{Environment, Peer, PeerError, Prepared};
-pub use report::{Report, Row, Standing};
+pub use report::{FailedWork, Report, Row, Standing};
 pub use runtime::runtime_suite;
 
 use loopwright::graph::Array;

@@ -154,7 +154,7 @@ impl Environment {
                 "--disable-pip-version-check",
             ]);
             run(pip.args(recipe.packages)).map_err(problem)?;
-            std::fs::write(&stamp, wanted)
+            loopwright_files::write(&stamp, wanted.as_bytes())
                 .map_err(|error| problem(format!("cannot write {}: {error}", stamp.display())))?;
         }
         Ok(Environment { recipe, folder })

@@ -1,5 +1,6 @@
 //! What a benchmark found.
 
+use crate::BenchError;
 use loopwright_roofline::Roofline;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,6 +107,52 @@ impl Row {
     }
 }
 
+/// Work that has no row.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct FailedWork {
+    /// What was to be done.
+    pub work: String,
+    /// Why there is no figure.
+    pub reason: String,
+}
+
+/// Rows as they are measured. Work that fails is no reason to lose what else was measured.
+#[derive(Default)]
+pub(crate) struct Measured {
+    rows: Vec<Row>,
+    failed: Vec<FailedWork>,
+}
+
+impl Measured {
+    /// Takes the rows of some work, or why it has none; gives back whether it has.
+    pub(crate) fn take<R: IntoIterator<Item = Row>>(
+        &mut self,
+        work: &str,
+        rows: Result<R, BenchError>,
+    ) -> bool {
+        match rows {
+            Ok(rows) => {
+                self.rows.extend(rows);
+                true
+            }
+            Err(error) => {
+                self.failed.push(FailedWork {
+                    work: work.to_owned(),
+                    reason: error.to_string(),
+                });
+                false
+            }
+        }
+    }
+
+    pub(crate) fn into_report(self) -> Report {
+        Report {
+            failed: self.failed,
+            ..Report::new(self.rows)
+        }
+    }
+}
+
 /// How we stand beside one peer, over all rows that it took part in.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Standing {
@@ -133,6 +180,9 @@ impl Standing {
 pub struct Report {
     /// In the order measured.
     pub rows: Vec<Row>,
+    /// The work that has no row, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<FailedWork>,
     /// The peers in the order of the table's columns.
     pub peers: Vec<String>,
     /// The versions of those that say theirs.

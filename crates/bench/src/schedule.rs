@@ -1,7 +1,7 @@
 //! How long the scheduler takes, and how that grows with the program.
 
 use crate::BenchError;
-use crate::report::Row;
+use crate::report::{Measured, Row};
 use crate::sample::{median, seconds};
 use crate::work::{ours, parsed};
 use loopwright::backend::Target;
@@ -25,8 +25,8 @@ pub(crate) fn schedule_rows(
     samples: usize,
     wanted: &dyn Fn(&str) -> bool,
     say: &dyn Fn(&str),
-) -> Result<Vec<Row>, BenchError> {
-    let mut rows = Vec::new();
+    measured: &mut Measured,
+) {
     let mut per_node = Vec::new();
     for size in SIZES {
         let name = format!("schedule: a program of {size} nodes");
@@ -34,31 +34,41 @@ pub(crate) fn schedule_rows(
             continue;
         }
         say(&name);
-        let graph = Arc::new(parsed(&name, &layers(size))?.with_stores());
-        let nodes = graph.node_ids().count() as f64;
-        let mut times = Vec::new();
-        for _ in 0..samples.clamp(3, 9) {
-            let (time, made) = seconds(|| schedule(Arc::clone(&graph), target, Order::Free));
-            made.map_err(|error| ours(&name, error))?;
-            times.push(time);
-        }
-        let median = median(&mut times);
-        per_node.push(median * 1e9 / (nodes * nodes.log2()));
         let goal = (size == SIZES[0]).then_some(GOAL);
-        rows.push(Row::new(name, "ms", median * 1e3, BTreeMap::new(), goal));
+        let row = time_of(size, &name, target, samples).map(|(median, scaled)| {
+            per_node.push(scaled);
+            [Row::new(&name, "ms", median * 1e3, BTreeMap::new(), goal)]
+        });
+        measured.take(&name, row);
     }
     // From the second on: the first is over before caches are warm.
-    if let [_, second, .., last] = per_node[..] {
+    if per_node.len() == SIZES.len()
+        && let [_, second, .., last] = per_node[..]
+    {
         let name = format!("schedule: per n·log n at {} nodes", SIZES[SIZES.len() - 1]);
-        rows.push(Row::new(
-            name,
-            "ns",
-            last,
-            BTreeMap::new(),
-            Some(second * SLACK),
-        ));
+        let goal = Some(second * SLACK);
+        let row = Row::new(&name, "ns", last, BTreeMap::new(), goal);
+        measured.take(&name, Ok([row]));
     }
-    Ok(rows)
+}
+
+/// How many seconds it takes to schedule a program of about so many nodes, and nanoseconds per n·log n.
+fn time_of(
+    size: usize,
+    name: &str,
+    target: &Target,
+    samples: usize,
+) -> Result<(f64, f64), BenchError> {
+    let graph = Arc::new(parsed(name, &layers(size))?.with_stores());
+    let nodes = graph.node_ids().count() as f64;
+    let mut times = Vec::new();
+    for _ in 0..samples.clamp(3, 9) {
+        let (time, made) = seconds(|| schedule(Arc::clone(&graph), target, Order::Free));
+        made.map_err(|error| ours(name, error))?;
+        times.push(time);
+    }
+    let median = median(&mut times);
+    Ok((median, median * 1e9 / (nodes * nodes.log2())))
 }
 
 /// A program of about so many nodes: layers of products, activations, normalisations and residuals.

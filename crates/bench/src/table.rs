@@ -83,6 +83,13 @@ impl Report {
             line.push(goals(row));
             cells.push(line);
         }
+        for failed in &self.failed {
+            let mut line = vec![failed.work.clone(), "failed".to_owned()];
+            line.resize(cells[0].len() - 1, String::new());
+            let reason = failed.reason.lines().next().unwrap_or_default();
+            line.push(reason.to_owned());
+            cells.push(line);
+        }
         let columns = cells.first().map_or(0, Vec::len);
         let widths: Vec<usize> = (0..columns)
             .map(|column| {
@@ -188,12 +195,30 @@ pub(crate) fn figure(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::FailedWork;
 
     fn row(work: &str, ours: f64, peers: &[(&str, f64)], goal: f64) -> Row {
         let peers = peers
             .iter()
             .map(|(name, value)| ((*name).to_owned(), *value));
         Row::new(work, "GFLOP/s", ours, peers.collect(), Some(goal))
+    }
+
+    #[test]
+    fn work_that_failed_is_a_line_with_the_reason() {
+        let mut report = Report::new(vec![row("matmul", 80.0, &[("a", 20.0)], 0.9)]);
+        report.failed.push(FailedWork {
+            work: "GPT-2 block".to_owned(),
+            reason: "it does not compile\nand here is why".to_owned(),
+        });
+        let expected = "\
+work           ours unit        a  ratio  goal
+matmul         80.0 GFLOP/s  20.0   4.00  reached: ratio ≥ 0.90
+GPT-2 block  failed                       it does not compile
+geometric mean of the ratios to the best peer: 4.00
+at or above the best peer: 1 of 1 row
+";
+        assert_eq!(report.table(), expected);
     }
 
     #[test]

@@ -42,16 +42,18 @@ pub use error::CacheError;
 pub use key::Key;
 pub use limit::LIMIT;
 
+use loopwright_text::escape;
 use meta::{KeptFile, Meta, checksum};
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 use std::time::SystemTime;
 
 /// The extension of the file that makes an entry of the files beside it.
 const META: &str = "meta";
 
-/// How the names of files begin that are not in place yet.
+/// How the names of files began that were not in place yet: an older version may have left some.
 const NEW: &str = ".new-";
 
 /// The file that says of a directory that it is a backend's in a cache; backups know its name, and pass by.
@@ -147,16 +149,24 @@ impl Cache {
 
     /// Writes a file so that it is there as a whole or not at all.
     fn place(&self, path: &Path, bytes: &[u8]) -> Result<(), CacheError> {
-        let write = || {
-            let mut file = tempfile::Builder::new()
-                .prefix(NEW)
-                .tempfile_in(&self.directory)?;
-            file.write_all(bytes)?;
-            file.persist(path).map_err(|error| error.error)?;
-            Ok(())
-        };
-        write().map_err(|reason| CacheError::file("write", path, reason))
+        loopwright_files::write_private(path, bytes)
+            .map_err(|reason| CacheError::file("write", path, reason))
     }
+}
+
+/// What came of using a cache, or `None` with a warning on the standard error. A cache only saves time: one that cannot be
+/// read, written or trusted makes nothing fail. One warning is enough for a process.
+pub fn usable<T>(result: Result<T, CacheError>) -> Option<T> {
+    static TOLD: Once = Once::new();
+    result
+        .inspect_err(|error| {
+            TOLD.call_once(|| {
+                let text = format!("warning: compiled code is not kept: {error}; LOOPWRIGHT_CACHE_DIR names another directory\n");
+                // Where stderr is gone there is nobody to tell.
+                let _ = io::stderr().write_all(escape(&text).as_bytes());
+            });
+        })
+        .ok()
 }
 
 /// What was kept under a key, whole.

@@ -5,6 +5,7 @@ use crate::find::Compiler;
 use loopwright_backend::BackendError;
 use loopwright_cache::Key;
 use loopwright_emit::{ABI_VERSION, Emitted};
+use loopwright_files::{ScratchFolder, scratch_file};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -12,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// Flags that hold for every module. None of them lets the compiler change a value: `-fwrapv` and
 /// `-fno-strict-aliasing` define what C leaves open; `-fno-math-errno` only gives up `errno`, which
@@ -86,7 +86,7 @@ pub(crate) struct Built {
     /// The command, and what it said.
     pub(crate) log: String,
     /// Removed, with everything in it, when this is dropped.
-    pub(crate) _directory: TempDir,
+    pub(crate) _directory: ScratchFolder,
 }
 
 impl<'a> Job<'a> {
@@ -118,12 +118,10 @@ impl<'a> Job<'a> {
 
     /// Compiles in a private directory.
     pub(crate) fn build(&self, source: &str) -> Result<Built, BackendError> {
-        let directory = tempfile::Builder::new()
-            .prefix("loopwright-cc-")
-            .tempdir()
-            .map_err(|error| file_error("create", &std::env::temp_dir(), &error))?;
+        let directory = ScratchFolder::new("cc")
+            .map_err(|error| file_error("create a folder in", &std::env::temp_dir(), &error))?;
         let source_path = directory.path().join("module.c");
-        std::fs::write(&source_path, source)
+        loopwright_files::write(&source_path, source.as_bytes())
             .map_err(|error| file_error("write", &source_path, &error))?;
         let library = directory.path().join("module.so");
         let mut command = compile_source_command(
@@ -201,7 +199,7 @@ pub(crate) fn run_limited(mut command: Command, limit: Duration) -> Result<Finis
     let program = command.get_program().to_string_lossy().into_owned();
     // Into a file, not a pipe: nobody has to read along, and children that outlive their parent
     // do not keep it open.
-    let mut log = tempfile::tempfile().map_err(|error| format!("no temporary file: {error}"))?;
+    let mut log = scratch_file().map_err(|error| format!("no temporary file: {error}"))?;
     let handle = |log: &File| {
         log.try_clone()
             .map_err(|error| format!("no temporary file: {error}"))

@@ -2,6 +2,7 @@
 
 use crate::command::run_limited;
 use loopwright_backend::Unavailable;
+use loopwright_files::scratch_file;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -67,6 +68,12 @@ impl Compiler {
         arguments: Vec<String>,
         timeout: Duration,
     ) -> Result<Compiler, Unavailable> {
+        // What it says is read from a temporary file: without one it is not the compiler that does not work.
+        scratch_file().map_err(|error| Unavailable {
+            reason: format!("there are no temporary files: {error}"),
+            help: "set TMPDIR to a folder that you may write to".to_owned(),
+            broken: true,
+        })?;
         let native = native_flags();
         let mut answer = Err(String::new());
         for native in [native, Vec::new()] {

@@ -41,7 +41,7 @@ use loopwright_backend::{
     Backend, BackendError, Capabilities, CompileOptions, Describe, Executable, KernelBackend,
     Target, Unavailable,
 };
-use loopwright_cache::Cache;
+use loopwright_cache::{Cache, usable};
 use loopwright_emit::{C, EmitError, EmitOptions, Emitted, emit};
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::expand_math::expanded_with;
@@ -170,11 +170,14 @@ impl CcBackend {
         job: &Job<'_>,
         cache: &Path,
     ) -> Result<Arc<dyn Executable>, BackendError> {
-        let cache = Cache::open(cache, NAME)?;
         let key = job.key(&emitted.source);
-        let found = cache.lookup(&key)?;
+        let cache = usable(Cache::open(cache, NAME));
+        let found = cache.as_ref().and_then(|cache| usable(cache.lookup(&key)));
+        let found = found.flatten();
         let found = found.filter(|entry| entry.bytes(LIBRARY).is_some());
         let cached = found.is_some();
+        // Where it cannot be kept, the library is loaded from where it was made.
+        let mut made_at = None;
         let log = match found {
             Some(entry) => entry.log().to_owned(),
             None => {
@@ -184,8 +187,12 @@ impl CcBackend {
                 let kernels: Vec<&str> = emitted.kernels.iter().map(|k| k.name.as_str()).collect();
                 // The source is for people who look into the cache.
                 let files = [("c", emitted.source.as_bytes()), (LIBRARY, &library)];
-                cache.insert(&key, &kernels, &built.log, &files)?;
-                built.log
+                let kept = cache
+                    .as_ref()
+                    .and_then(|cache| usable(cache.insert(&key, &kernels, &built.log, &files)));
+                let log = built.log.clone();
+                made_at = kept.is_none().then_some(built);
+                log
             }
         };
         let made = Made {
@@ -193,7 +200,11 @@ impl CcBackend {
             log: Some(log),
             cached,
         };
-        let library = cache.path(&key, LIBRARY);
+        let library = match (&made_at, &cache) {
+            (None, Some(cache)) => cache.path(&key, LIBRARY),
+            (Some(built), _) => built.library.clone(),
+            (None, None) => unreachable!("without a cache nothing is found in it"),
+        };
         library::load(module, &emitted.kernels, &library, made)
     }
 }

@@ -192,23 +192,37 @@ fn several_at_once_agree() {
 }
 
 #[test]
-fn directories_that_others_can_write_to_are_refused() {
+fn a_cache_that_others_can_write_to_is_not_used_and_nothing_fails() {
     let Some(backend) = backend() else { return };
     let (_guard, cache) = fresh();
     fs::create_dir_all(cache.join("cc")).expect("the directory");
     for (path, mode) in [(cache.join("cc"), 0o777), (cache.clone(), 0o775)] {
         fs::set_permissions(&cache, fs::Permissions::from_mode(0o700)).expect("own directory");
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("own directory");
-        let error = backend
-            .compile(&module(1), &cached(&cache))
-            .err()
-            .expect("it is refused");
-        let message = error.to_string();
-        assert!(matches!(error, BackendError::File { .. }), "{message}");
-        assert!(message.contains("others may write to it"), "{message}");
-        assert!(message.contains(&path.display().to_string()), "{message}");
+        for _ in 0..2 {
+            let code = backend.compile(&module(1), &cached(&cache));
+            assert!(!code.expect("it is made").from_cache(), "nothing is kept");
+        }
+        let kept = fs::read_dir(cache.join("cc")).expect("the directory");
+        assert_eq!(kept.count(), 0, "nothing is put there");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("own directory");
     }
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_makes_nothing_fail() {
+    let Some(backend) = backend() else { return };
+    let (_guard, cache) = fresh();
+    // A file in the place of the directory, and one in the place of the backend's part.
+    fs::write(&cache, b"").expect("room");
+    let code = backend.compile(&module(1), &cached(&cache));
+    assert!(!code.expect("it is made").from_cache());
+    fs::remove_file(&cache).expect("it is ours");
+    fs::create_dir(&cache).expect("room");
+    fs::set_permissions(&cache, fs::Permissions::from_mode(0o700)).expect("own directory");
+    fs::write(cache.join("cc"), b"").expect("room");
+    let code = backend.compile(&module(1), &cached(&cache));
+    assert!(!code.expect("it is made").from_cache());
 }
 
 #[test]

@@ -36,6 +36,8 @@
 //! - [`sparkline`] is a curve in one line of text, for progress bars.
 //! - [`Svg`] is what all SVG pictures of the project are drawn with.
 
+#![forbid(unsafe_code)]
+
 mod boxes;
 mod canvas;
 mod heat;

@@ -39,6 +39,8 @@
 //! to belong to exactly one array, and nothing is allocated that the file does not hold. Errors name the file and the
 //! array.
 
+#![forbid(unsafe_code)]
+
 mod compare;
 mod error;
 mod header;

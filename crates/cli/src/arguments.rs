@@ -2,10 +2,12 @@
 
 use crate::failure::Failure;
 use crate::runtime::FAILURES;
+use crate::terminal::Shown as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use loopwright_config::{Key, Settings, keys_as_text};
 use loopwright_conformance::Group;
-use std::path::PathBuf;
+use loopwright_files::STANDARD_OUTPUT;
+use std::path::{Path, PathBuf};
 
 /// One program, every machine: compiles and runs programs over arrays.
 #[derive(Parser, Debug)]
@@ -49,6 +51,7 @@ impl Arguments {
     /// The settings: what is said here, over the environment, over the file, over the defaults.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
         let said = self.verb.said();
+        self.verb.check_sizes()?;
         let config = match (&self.settings.config, &said.settings.config) {
             (Some(_), Some(_)) => return Err(Failure::usage("`--config` is given twice")),
             (before, after) => before.as_ref().or(after.as_ref()),
@@ -62,7 +65,7 @@ impl Arguments {
             let joined = std::env::join_paths(plugins)
                 .map_err(|error| Failure::usage(format!("`--plugin`: {error}")))?;
             let joined = joined.into_string().map_err(|path| {
-                let shown = path.display();
+                let shown = path.shown();
                 Failure::usage(format!("`--plugin`: {shown} is not written in UTF-8"))
             })?;
             command_line.push((Key::Plugin.name().to_owned(), joined));
@@ -101,12 +104,76 @@ pub(crate) enum Verb {
     /// Every option, its value, and where the value comes from
     #[command(after_long_help = format!("Options:\n{}", keys_as_text()))]
     Config(JsonOnly),
+    /// Lets the loopwright.toml of a folder, as it is now, name plug-ins, caches and output files
+    Allow(FolderOptions),
+    /// Takes back what `allow` allowed
+    Deny(FolderOptions),
 }
 
 impl Verb {
     /// Whether it has to do with devices.
     pub(crate) fn uses_devices(&self) -> bool {
-        !matches!(self, Verb::Cache(_) | Verb::Config(_))
+        !matches!(
+            self,
+            Verb::Cache(_) | Verb::Config(_) | Verb::Allow(_) | Verb::Deny(_)
+        )
+    }
+
+    /// Whether it does something that depends on settings.
+    pub(crate) fn heeds_settings(&self) -> bool {
+        // The worker's parent has said it.
+        !matches!(self, Verb::Allow(_) | Verb::Deny(_) | Verb::TuneWorker(_))
+    }
+
+    /// Whether JSON is asked for.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Verb::Devices(options) | Verb::Doctor(options) | Verb::Config(options) => options.json,
+            Verb::Run(options) => options.json,
+            Verb::Tune(options) => options.json,
+            Verb::Train(options) => options.json,
+            Verb::Check(options) => options.json,
+            Verb::Bench(options) => options.json,
+            Verb::Allow(options) | Verb::Deny(options) => options.json,
+            Verb::Cache(options) => match &options.action {
+                CacheAction::List(options) | CacheAction::Clear(options) => options.json,
+            },
+            Verb::Dump(_) | Verb::Edit(_) | Verb::TuneWorker(_) => false,
+        }
+    }
+
+    /// Whether a file is asked for on the standard output, which then has nothing else.
+    pub(crate) fn writes_output(&self) -> bool {
+        let is_output = |path: &Path| path == Path::new(STANDARD_OUTPUT);
+        match self {
+            Verb::Run(options) => {
+                let trace = options.trace.iter().map(Path::new);
+                let outputs = options.outputs.iter().map(|(_, path)| path.as_path());
+                outputs.chain(trace).any(is_output)
+            }
+            Verb::Train(options) => options.plot.as_deref().is_some_and(is_output),
+            Verb::Bench(options) => options.plot.as_deref().is_some_and(is_output),
+            _ => false,
+        }
+    }
+
+    /// Refuses a size that is given twice: one of the values would be passed over.
+    fn check_sizes(&self) -> Result<(), Failure> {
+        let sizes = match self {
+            Verb::Run(RunOptions { program, .. })
+            | Verb::Dump(DumpOptions { program, .. })
+            | Verb::Edit(EditOptions { program })
+            | Verb::Tune(TuneOptions { program, .. }) => &program.sizes,
+            _ => return Ok(()),
+        };
+        for (at, (name, value)) in sizes.iter().enumerate() {
+            if let Some((_, before)) = sizes[..at].iter().find(|(before, _)| before == name) {
+                return Err(Failure::usage(format!(
+                    "`--set {name}=...` is given twice, as {before} and as {value}"
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn said(&self) -> Said<'_> {
@@ -145,6 +212,7 @@ impl Verb {
                 (&options.program.settings, short.collect())
             }
             Verb::TuneWorker(options) => (&options.settings, Vec::new()),
+            Verb::Allow(options) | Verb::Deny(options) => (&options.settings, Vec::new()),
             Verb::Check(options) => (
                 &options.settings,
                 device(&options.device).into_iter().collect(),
@@ -178,6 +246,19 @@ pub(crate) struct JsonOnly {
     settings: SettingOptions,
 }
 
+/// Whose configuration it is about.
+#[derive(Args, Debug)]
+pub(crate) struct FolderOptions {
+    /// The folder with the loopwright.toml, in place of the current one
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Prints JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    settings: SettingOptions,
+}
+
 /// Which program, how, on what.
 #[derive(Args, Debug)]
 pub(crate) struct ProgramOptions {
@@ -189,6 +270,9 @@ pub(crate) struct ProgramOptions {
     /// A schedule's file; else a schedule is made
     #[arg(long, value_name = "FILE")]
     pub(crate) schedule: Option<PathBuf>,
+    /// Leaves out the lines of the schedule that do not fit the program, with a note; else they are errors
+    #[arg(long, requires = "schedule")]
+    pub(crate) replay: bool,
     /// The value of a size, in place of the program's default
     #[arg(long = "set", value_name = "SIZE=VALUE", value_parser = parse_size)]
     pub(crate) sizes: Vec<(String, i64)>,
@@ -319,7 +403,7 @@ pub(crate) struct TrainOptions {
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) batch: u32,
     /// The highest learning rate
-    #[arg(long, value_name = "R", default_value_t = 2e-3)]
+    #[arg(long, value_name = "R", default_value_t = 2e-3, value_parser = parse_rate)]
     pub(crate) rate: f64,
     /// The seed of first values, order and dropout
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -352,11 +436,15 @@ pub(crate) struct CheckOptions {
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
     /// How long random programs are tried, after the fixed suite
-    #[arg(long, value_name = "S", default_value_t = 60)]
+    #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
     pub(crate) seconds: u64,
-    /// The seed of the random programs
+    /// The seed of the random programs, or of the first machine of --targets
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
+    /// Checks the compiler and not a device: programs of all kinds become code for so many random machines, those of
+    /// --seed and the following seeds
+    #[arg(long, value_name = "N", conflicts_with_all = ["device", "seconds", "only", "table", "failures"])]
+    pub(crate) targets: Option<u64>,
     /// Checks only this group of rows, or these: ops, casts, folds, kernels, features, schedules, runtime, errors,
     /// fuzzing
     #[arg(long, value_name = "GROUP", value_parser = parse_group)]
@@ -462,7 +550,7 @@ fn parse_size(text: &str) -> Result<(String, i64), String> {
         Ok(number) if number.is_finite() && number.fract() == 0.0 => {
             format!("the size {value} does not fit 64 bits")
         }
-        _ => format!("`{value}` is not a whole number"),
+        _ => format!("`{value}` is not an integer"),
     })?;
     Ok((name, value))
 }
@@ -472,6 +560,15 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
         Ok(seconds) if (1.0..=1e6).contains(&seconds) => Ok(seconds),
         Ok(_) => Err("a search takes from 1 to 1000000 seconds".to_owned()),
         Err(_) => Err(format!("`{text}` is not a number of seconds")),
+    }
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        // In f32, in which it is used, it is neither 0 nor infinite.
+        Ok(rate) if rate > 0.0 && (rate as f32).is_finite() && rate as f32 > 0.0 => Ok(rate),
+        Ok(_) => Err("a learning rate is a finite number above 0, for example 0.002".to_owned()),
+        Err(_) => Err(format!("`{text}` is not a number")),
     }
 }
 

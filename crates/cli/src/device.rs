@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, unavailable};
 use crate::runtime::runtime;
-use loopwright::backend::Backend;
+use loopwright::backend::{Backend, backends};
 use loopwright::runtime::{AUTO, Device, Runtime, RuntimeError};
 use loopwright_config::{Key, Origin, Settings};
 
@@ -51,6 +51,7 @@ impl Chosen {
 
 /// The device that the settings name, or for `auto` the most preferred one that is available.
 pub(crate) fn choose(settings: &Settings) -> Result<Chosen, Failure> {
+    check_fallback(settings)?;
     let runtime = runtime(settings);
     let name = settings.device();
     let choice = runtime
@@ -63,6 +64,24 @@ pub(crate) fn choose(settings: &Settings) -> Result<Chosen, Failure> {
         asked: (name != AUTO).then(|| settings.origin(Key::Device).clone()),
         skipped: passed_over.map(|(name, why)| (name, why.reason)).collect(),
     })
+}
+
+/// Refuses a fallback that no backend has the name of, before it is needed.
+fn check_fallback(settings: &Settings) -> Result<(), Failure> {
+    let Some(name) = settings.fallback() else {
+        return Ok(());
+    };
+    let known = backends();
+    if known.iter().any(|backend| backend.name() == name) {
+        return Ok(());
+    }
+    let complaint = format!("there is no backend `{name}` to fall back to");
+    let failure = match settings.origin(Key::Fallback) {
+        Origin::CommandLine | Origin::Default => Failure::usage(complaint),
+        origin => Failure::new(format!("{complaint}, which {origin} asks for")),
+    };
+    let known: Vec<&str> = known.iter().map(|backend| backend.name()).collect();
+    Err(failure.help(format!("the backends are {}", known.join(", "))))
 }
 
 /// Why there is no such device, with what to do about it.

@@ -1,13 +1,14 @@
 //! What went wrong, as the person at the terminal is told.
 
-use crate::terminal::{Style, stderr_paints};
+use crate::terminal::{Shown as _, Style, complain, json_text, stderr_paints};
 use loopwright::backend::{BackendError, ProgramError};
 use loopwright::graph::GraphError;
 use loopwright::looptree::ScheduleError;
 use loopwright::runtime::RuntimeError;
 use loopwright::text::{Diagnostic, Source};
 use loopwright_config::ConfigError;
-use std::io::{self, Write};
+use serde_json::json;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -53,13 +54,8 @@ impl Failure {
 
     /// A file that could not be read, written or listed.
     pub(crate) fn file(action: &str, path: &Path, error: &io::Error) -> Failure {
-        let reason = match error.kind() {
-            io::ErrorKind::NotFound => "there is no such file or directory".to_owned(),
-            io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
-            io::ErrorKind::PermissionDenied => "permission is denied".to_owned(),
-            _ => error.to_string(),
-        };
-        Failure::new(format!("cannot {action} {}: {reason}", path.display()))
+        let reason = loopwright_files::reason(error);
+        Failure::new(format!("cannot {action} {}: {reason}", path.shown()))
     }
 
     /// Says what to do next.
@@ -99,9 +95,25 @@ impl Failure {
                 )
             }
         };
-        // Where stderr is gone too there is nobody left to tell.
-        let _ = io::stderr().write_all(text.as_bytes());
+        complain(text.trim_end_matches('\n'));
         ExitCode::from(code)
+    }
+
+    /// The same for a command that was asked for JSON: a document on the standard output, and the same exit code.
+    pub(crate) fn report_as_json(&self) -> ExitCode {
+        let (message, help, usage) = match self {
+            Failure::BrokenPipe => return ExitCode::SUCCESS,
+            Failure::Place(rendered) => {
+                let body = rendered.strip_prefix("error:").unwrap_or(rendered);
+                (body.trim(), None, false)
+            }
+            Failure::Message { text, help, usage } => (text.as_str(), help.as_deref(), *usage),
+        };
+        let kind = if usage { "usage" } else { "failure" };
+        let document = json!({ "error": { "kind": kind, "message": message, "help": help } });
+        let text = format!("{}\n", json_text(&document));
+        let _ = io::stdout().write_all(text.as_bytes());
+        ExitCode::from(if usage { 2 } else { 1 })
     }
 }
 

@@ -2,12 +2,15 @@
 
 use crate::failure::Failure;
 use crate::preview::describe;
+use crate::terminal::Shown as _;
 use loopwright::graph::Array;
 use loopwright::npy::{Header, NpyError};
 use loopwright::ops::DType;
-use loopwright_files::{NewFile, directory_of};
+use loopwright_files::{
+    Destination, NewFile, STANDARD_OUTPUT, directory_of, reason, write_argument,
+};
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read as _};
 use std::path::Path;
 
 /// No program is this long; what is, is some other file.
@@ -16,17 +19,21 @@ const LONGEST_TEXT: u64 = 256 << 20;
 /// The text of a program or schedule.
 pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     let failed = |error: std::io::Error| Failure::file("read", path, &error);
-    let data = std::fs::metadata(path).map_err(failed)?;
-    if data.len() > LONGEST_TEXT {
-        let complaint = format!("{} is too long for a program", path.display());
+    // A device or a pipe has no length, and may have no end.
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    file.take(LONGEST_TEXT + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    if bytes.len() as u64 > LONGEST_TEXT {
+        let complaint = format!("{} is too long for a program", path.shown());
         return Err(Failure::new(complaint));
     }
-    let bytes = std::fs::read(path).map_err(failed)?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Failure::new(format!(
             "{} is not a text file: byte {at} is not UTF-8",
-            path.display()
+            path.shown()
         ))
     })
 }
@@ -41,7 +48,7 @@ pub(crate) fn read_array(
     shape: &[usize],
     remedy: impl Fn(&[usize]) -> Option<String>,
 ) -> Result<Array, Failure> {
-    let shown = path.display();
+    let shown = path.shown();
     let broken = |error: NpyError| match error {
         NpyError::Io(error) => Failure::file("read", path, &error),
         error => Failure::new(format!("cannot read {shown} for {what} `{name}`: {error}")),
@@ -97,29 +104,30 @@ fn numpy_name(dtype: DType) -> String {
 
 /// The directory that a file will be written to, checked before any work is done for it.
 pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
-    let directory = directory_of(path);
-    if directory.is_dir() && !path.is_dir() {
+    if path == Path::new(STANDARD_OUTPUT) {
         return Ok(());
     }
-    let reason = if path.is_dir() {
-        "it is a directory".to_owned()
-    } else {
-        format!("there is no directory {}", directory.display())
+    let reason = match Destination::of(path) {
+        Ok(Destination::Regular(place, None)) if !directory_of(&place).is_dir() => {
+            format!("there is no directory {}", directory_of(&place).shown())
+        }
+        Ok(_) => return Ok(()),
+        Err(error) => reason(&error),
     };
     Err(Failure::new(format!(
         "cannot write {}: {reason}",
-        path.display()
+        path.shown()
     )))
 }
 
 /// Writes an array so that the file is there as a whole or not at all.
 pub(crate) fn write_array(path: &Path, array: &Array) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::file("write", path, &error);
-    let mut file = NewFile::at(path).map_err(failed)?;
+    let mut file = NewFile::for_argument(path).map_err(failed)?;
     loopwright::npy::write(&mut file, array.dtype(), array.shape(), array.bytes()).map_err(
         |error| match error {
             NpyError::Io(error) => failed(error),
-            error => Failure::new(format!("cannot write {}: {error}", path.display())),
+            error => Failure::new(format!("cannot write {}: {error}", path.shown())),
         },
     )?;
     file.place().map_err(failed)
@@ -127,6 +135,5 @@ pub(crate) fn write_array(path: &Path, array: &Array) -> Result<(), Failure> {
 
 /// Writes a text so that the file is there as a whole or not at all.
 pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Failure> {
-    loopwright_files::write(path, text.as_bytes())
-        .map_err(|error| Failure::file("write", path, &error))
+    write_argument(path, text.as_bytes()).map_err(|error| Failure::file("write", path, &error))
 }

@@ -1,3 +1,5 @@
 //! The binary `loopwright`; see the library.
 
+#![forbid(unsafe_code)]
+
 loopwright_cli::main!();

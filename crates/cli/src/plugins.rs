@@ -1,10 +1,9 @@
 //! Plug-ins that the settings name.
 
 use crate::failure::Failure;
-use crate::terminal::{Style, stderr_paints};
+use crate::terminal::{Style, complain, stderr_paints};
 use loopwright_config::{Key, Settings};
 use loopwright_plugin::load_all;
-use std::io::Write;
 
 /// Loads plug-ins, so that their backends are found like all others. One that was asked for and cannot be
 /// loaded is a failure; what is wrong in a directory is told, and the rest goes on.
@@ -29,9 +28,8 @@ pub(crate) fn load(settings: &Settings) -> Result<(), Failure> {
                 "asked for by: {origin}; `docs/plugins.md` says what a plug-in must be"
             )));
         }
-        // There may be nobody to read it.
         let warning = style.warning("warning");
-        let _ = writeln!(std::io::stderr(), "{warning}: {problem}; it is left out");
+        complain(format!("{warning}: {problem}; it is left out"));
     }
     Ok(())
 }

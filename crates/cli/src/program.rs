@@ -4,13 +4,14 @@ use crate::arguments::ProgramOptions;
 use crate::device::{Chosen, choose};
 use crate::failure::Failure;
 use crate::files::read_text;
-use loopwright::backend::{Backend, Hardware, Program, ProgramError, Stages};
+use crate::terminal::{Shown as _, complain};
+use loopwright::backend::{Backend, Hardware, Plainer, Program, ProgramError, Stages};
 use loopwright::graph::{Binding, Graph, GraphBuilder, GraphError, parse};
 use loopwright::kernel::passes::Pipeline;
 use loopwright::looptree::{Schedule, parse_schedule, replay};
 use loopwright::lower::LowerError;
 use loopwright::runtime::{Code, CodeOptions, Plan, RuntimeError};
-use loopwright::text::Source;
+use loopwright::text::{Diagnostic, Source};
 use loopwright_config::Settings;
 use loopwright_tune::{ScheduleKey, ScheduleStore, processor};
 use std::cell::OnceCell;
@@ -24,9 +25,13 @@ pub(crate) struct Opened<'o> {
     /// Every result a node of its own: what schedules speak about.
     pub(crate) graph: Graph,
     pub(crate) schedule: Option<Schedule>,
+    /// Whether the schedule is the one that `tune` found.
+    pub(crate) tuned: bool,
     pub(crate) device: Chosen,
     /// Whether the notes on the schedule were told.
     told: OnceCell<()>,
+    /// Whether a plainer schedule than was chosen was told of.
+    warned: OnceCell<()>,
 }
 
 impl<'o> Opened<'o> {
@@ -36,21 +41,18 @@ impl<'o> Opened<'o> {
         options: &'o ProgramOptions,
         settings: &'o Settings,
     ) -> Result<Opened<'o>, Failure> {
-        let source = Source::new(
-            options.program.display().to_string(),
-            read_text(&options.program)?,
-        );
+        let source = Source::new(options.program.shown(), read_text(&options.program)?);
         let graph = parse(&source).map_err(|error| Failure::at(&error, &source))?;
         let graph = graph.with_stores();
         let replayed = match &options.schedule {
             None => None,
-            Some(path) => Some(replayed(path, &graph)?),
+            Some(path) => Some(replayed(path, &graph, options)?),
         };
         let device = choose(settings)?;
         let schedule = replayed.map(|(schedule, made_for, mut notes)| {
             notes.extend(made_for.and_then(|made_for| elsewhere(&made_for, device.backend())));
             for note in notes {
-                eprintln!("note: {note}");
+                complain(format!("note: {note}"));
             }
             schedule
         });
@@ -59,8 +61,10 @@ impl<'o> Opened<'o> {
             settings,
             graph,
             schedule,
+            tuned: false,
             device,
             told: OnceCell::new(),
+            warned: OnceCell::new(),
         })
     }
 
@@ -70,10 +74,11 @@ impl<'o> Opened<'o> {
         if self.schedule.is_none()
             && let Some(schedule) = self.tuned()
         {
-            eprintln!(
-                "note: the schedule that `tune` found is used; `loopwright cache clear` forgets it"
+            complain(
+                "note: the schedule that `tune` found is used; `loopwright cache clear` forgets it",
             );
             self.schedule = Some(schedule);
+            self.tuned = true;
         }
         self
     }
@@ -143,7 +148,7 @@ impl<'o> Opened<'o> {
                 false => Ok(stages),
             })
             .map_err(|error| self.explain(error))?;
-        self.tell(&stages.lowered.notes, false);
+        self.tell(&stages.lowered.notes, false, stages.plainer.as_ref());
         Ok(stages)
     }
 
@@ -163,17 +168,21 @@ impl<'o> Opened<'o> {
         })?;
         let compiled = Compiled { code, renamed };
         let program = compiled.program();
-        self.tell(program.notes(), !program.parts().is_empty());
+        let handed_on = !program.parts().is_empty();
+        self.tell(program.notes(), handed_on, program.plainer());
         Ok(compiled)
     }
 
     /// What a person has asked for with a schedule and does not get is said, once, and what other backends
     /// were given.
-    fn tell(&self, notes: &[String], handed_on: bool) {
+    fn tell(&self, notes: &[String], handed_on: bool, plainer: Option<&Plainer>) {
+        if let Some(plainer) = plainer {
+            self.warned.get_or_init(|| eprintln!("warning: {plainer}"));
+        }
         if self.schedule.is_some() || handed_on {
             self.told.get_or_init(|| {
                 for note in notes {
-                    eprintln!("note: {note}");
+                    complain(format!("note: {note}"));
                 }
             });
         }
@@ -189,11 +198,11 @@ impl<'o> Opened<'o> {
         match (about, &self.options.schedule) {
             (Some(error), Some(path)) => Failure::new(format!(
                 "the schedule {} does not fit the program: {error}",
-                path.display()
+                path.shown()
             ))
             .help(format!(
                 "`loopwright dump {} --stage schedule` prints one that fits",
-                self.options.program.display()
+                self.options.program.shown()
             )),
             _ => error.into(),
         }
@@ -204,9 +213,13 @@ impl<'o> Opened<'o> {
 fn replayed(
     path: &Path,
     graph: &Graph,
+    options: &ProgramOptions,
 ) -> Result<(Schedule, Option<String>, Vec<String>), Failure> {
-    let source = Source::new(path.display().to_string(), read_text(path)?);
+    let source = Source::new(path.shown(), read_text(path)?);
     let replayed = replay(&source, graph).map_err(|error| Failure::at(&error, &source))?;
+    if !options.replay && !replayed.left_out.is_empty() {
+        return Err(does_not_fit(&replayed.left_out, &source, &options.program));
+    }
     let notes = replayed.left_out.iter().map(|said| {
         let place = said.labels.first().map_or(0, |label| label.span.start);
         let (line, _) = source.position(place);
@@ -214,6 +227,35 @@ fn replayed(
     });
     let notes = notes.collect();
     Ok((replayed.file.schedule, replayed.file.device, notes))
+}
+
+/// Every line of a schedule that does not fit the program, at its place. What would be done without them (plain loops, another
+/// order) is said by `--replay`.
+fn does_not_fit(left_out: &[Diagnostic], source: &Source, program: &Path) -> Failure {
+    let line = |said: &Diagnostic| said.message.strip_prefix("left out: ").map(str::to_owned);
+    let mut refused: Vec<Diagnostic> = left_out
+        .iter()
+        .filter_map(|said| {
+            let message = line(said)?;
+            let said = said.clone();
+            Some(Diagnostic { message, ..said })
+        })
+        .collect();
+    if refused.is_empty() {
+        refused = left_out.to_vec();
+    }
+    if let Some(last) = refused.last_mut() {
+        let next = format!(
+            "`--replay` leaves out what does not fit; `loopwright dump {} --stage schedule` prints a schedule that does",
+            program.display()
+        );
+        last.help = Some(match last.help.take() {
+            Some(help) => format!("{help}; {next}"),
+            None => next,
+        });
+    }
+    let rendered: Vec<String> = refused.iter().map(|said| said.render(source)).collect();
+    Failure::Place(rendered.join(""))
 }
 
 /// What is to be said about a schedule that was made for another device.

@@ -115,3 +115,19 @@ fn tables_are_for_people() {
         "{long}"
     );
 }
+
+#[test]
+fn programs_become_code_for_random_machines() {
+    let sandbox = Sandbox::new();
+    let arguments = ["check", "--targets", "1", "--seed", "9", "--json"];
+    let document = sandbox.json(&arguments);
+    assert_eq!(document["failures"], json!([]));
+    assert_eq!(document["targets"], 1);
+    assert_eq!(document["seed"], 9);
+    let languages = document["languages"].as_array().expect("a list");
+    for language in ["x86 sse", "x86 avx2", "x86 avx512", "x86 amx", "C", "C99"] {
+        assert!(languages.contains(&json!(language)), "{languages:?}");
+    }
+    assert!(document["written"].as_u64() > document["programs"].as_u64());
+    sandbox.fail(2, &["check", "--targets", "1", "--device", "interp"]);
+}

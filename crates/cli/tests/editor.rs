@@ -170,12 +170,33 @@ fn a_signal_leaves_the_terminal_as_it_was() {
     terminal.wait_for(&["for i parallel"]);
     terminal.terminate();
     let (status, screen) = terminal.end();
-    assert_eq!(status.code(), Some(1), "{screen}");
+    assert_eq!(status.code(), Some(143), "{screen}");
     let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         flat.contains("ended by a signal; what was not saved is lost"),
         "{screen}"
     );
+}
+
+#[test]
+fn an_editor_whose_terminal_is_gone_ends() {
+    // With the signal that a closed window sends, and where that is ignored.
+    let sandbox = sandbox();
+    let status = pty::hang_up(command(&sandbox), b"GFLOP/s");
+    assert_eq!(status.code(), Some(129), "{status}");
+    let edit = command(&sandbox);
+    let mut deaf = Command::new("sh");
+    deaf.args(["-c", "trap '' HUP; exec \"$@\"", "sh"]);
+    deaf.arg(edit.get_program()).args(edit.get_args());
+    deaf.current_dir(edit.get_current_dir().expect("the sandbox"));
+    for (name, value) in edit.get_envs() {
+        match value {
+            Some(value) => deaf.env(name, value),
+            None => deaf.env_remove(name),
+        };
+    }
+    let status = pty::hang_up(deaf, b"GFLOP/s");
+    assert_eq!(status.code(), Some(129), "{status}");
 }
 
 #[test]

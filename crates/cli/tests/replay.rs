@@ -48,14 +48,63 @@ fn a_file_that_fits_is_used_as_it_is() {
 }
 
 #[test]
-fn what_no_longer_fits_is_said_and_the_rest_is_used() {
+fn a_schedule_line_that_does_not_fit_is_an_error_at_its_line() {
+    let sandbox = product();
+    let refused = "\
+error: the program has no node `product`
+  --> p.sched:2:1
+  |
+2 | product: i/4, j, k, i
+  | ^^^^^^^
+  = help: nodes without a name are written `%3`; `dump --stage graph` shows them; `--replay` leaves out what does not fit; `loopwright dump total.lw --stage schedule` prints a schedule that does
+";
+    for verb in ["run", "dump"] {
+        let mut arguments = with(verb, "total.lw", "p.sched");
+        if verb == "dump" {
+            arguments.extend(["--stage", "schedule"]);
+        }
+        assert_eq!(sandbox.fail(1, &arguments), refused);
+    }
+    // Each of several lines, whatever is wrong with it, and none of a file that fits.
+    let wrong = [
+        (
+            "product: i/4, i/8, j, k, i\ny: i, j\n",
+            "must have falling steps",
+            "p.sched:2:1",
+        ),
+        (
+            "product: i, j\ny: i, j\n",
+            "needs a last loop over `k`",
+            "p.sched:2:1",
+        ),
+        (
+            "product: i, j, k parallel\ny: i, j\n",
+            "cannot be parallel",
+            "p.sched:2:1",
+        ),
+        (
+            "product: i, j, k\nproduct: i, j, k\ny: i, j\n",
+            "stands twice",
+            "p.sched:3:1",
+        ),
+        ("y: i, j\n", "`product` has no line", "p.sched:1:1"),
+    ];
+    for (lines, message, place) in wrong {
+        sandbox.file("p.sched", &format!("loopwright schedule 1\n{lines}"));
+        let said = sandbox.fail(1, &with("run", "p.lw", "p.sched"));
+        assert!(said.contains(message) && said.contains(place), "{said}");
+    }
+}
+
+#[test]
+fn what_no_longer_fits_is_said_and_the_rest_is_used_when_asked() {
     let sandbox = product();
     let notes = "\
 note: p.sched:1: `total` has no line: plain loops
 note: p.sched:2: left out: the program has no node `product`
 ";
     let mut dump = with("dump", "total.lw", "p.sched");
-    dump.extend(["--stage", "schedule"]);
+    dump.extend(["--replay", "--stage", "schedule"]);
     let (schedule, errors) = said(&sandbox, &dump);
     assert_eq!(errors, notes);
     assert_eq!(
@@ -63,7 +112,7 @@ note: p.sched:2: left out: the program has no node `product`
         "loopwright schedule 1\ntotal: share=0, i, j, k\ny: i/4, i, j\n"
     );
     let mut run = with("run", "total.lw", "p.sched");
-    run.push("--verify");
+    run.extend(["--replay", "--verify"]);
     let (_, errors) = said(&sandbox, &run);
     assert_eq!(errors, notes);
     // The document on stdout stays one.

@@ -72,6 +72,11 @@ pub const OTHER_VARIABLES: &[(&str, &str)] = &[
         "LOOPWRIGHT_MUTATIONS",
         "Tests: how many damaged texts the parsers are tried on.",
     ),
+    (
+        "LOOPWRIGHT_CASES",
+        "Tests: how many random cases are tried of files, configurations and command lines.",
+    ),
+    ("LOOPWRIGHT_SEED", "Tests: the seed of random cases."),
 ];
 
 /// Variables by name. An empty one counts as not set.
@@ -94,12 +99,17 @@ impl Environment {
             .map(OsString::as_os_str)
     }
 
-    /// A directory of the XDG specification: that of the variable, else this one below the home.
+    /// A directory of the XDG specification: that of the variable, else this one below the home; absolute, or none.
     pub(crate) fn shared_directory(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         // The specification asks to pass over relative paths.
         let named = self.get(variable).map(PathBuf::from);
         let named = named.filter(|path| path.is_absolute());
-        named.or_else(|| Some(PathBuf::from(self.get("HOME")?).join(below_home)))
+        // A relative home would be another one in every directory.
+        let home = || {
+            let home = PathBuf::from(self.get("HOME")?);
+            home.is_absolute().then(|| home.join(below_home))
+        };
+        named.or_else(home)
     }
 
     /// The options that are set here, with their variables.

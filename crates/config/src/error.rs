@@ -64,6 +64,14 @@ pub enum ConfigError {
         /// Why.
         reason: String,
     },
+    /// What is allowed could not be kept or read.
+    #[error("cannot keep what is allowed in {}: {reason}", path.display())]
+    Allow {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// Everybody may write to the file.
     #[error(
         "the configuration {} is not read: everybody may write to it (mode {mode:o}), and it may \
@@ -104,6 +112,7 @@ impl ConfigError {
             ConfigError::Table { .. }
             | ConfigError::Syntax { .. }
             | ConfigError::Read { .. }
+            | ConfigError::Allow { .. }
             | ConfigError::OpenToAll { .. } => false,
         }
     }

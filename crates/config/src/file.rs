@@ -6,13 +6,23 @@ use crate::key::Key;
 use crate::origin::Place;
 use crate::value::{Kind, Value};
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
+/// The configuration of the folder that one works in.
+pub(crate) const PROJECT_FILE: &str = "loopwright.toml";
+
 /// No configuration is this long; what is, is some other file.
 const LONGEST: u64 = 1 << 20;
+
+/// The file that is read, and whose it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Found {
+    pub(crate) path: PathBuf,
+    /// It was found in the working directory: nobody has named it.
+    pub(crate) project: bool,
+}
 
 /// The file that is read: the one asked for, else that of `LOOPWRIGHT_CONFIG`, else `loopwright.toml`
 /// in the directory, else `loopwright/config.toml` below the person's configurations. The last two
@@ -21,25 +31,28 @@ pub(crate) fn find(
     asked: Option<PathBuf>,
     environment: &Environment,
     directory: &Path,
-) -> Option<PathBuf> {
+) -> Option<Found> {
     let named = asked.or_else(|| environment.get(FILE_VARIABLE).map(PathBuf::from));
-    if named.is_some() {
-        return named;
+    if let Some(path) = named {
+        let project = false;
+        return Some(Found { path, project });
     }
     let personal = environment.shared_directory("XDG_CONFIG_HOME", ".config");
     let personal = personal.map(|shared| shared.join("loopwright").join("config.toml"));
-    [Some(directory.join("loopwright.toml")), personal]
+    let project = Some((directory.join(PROJECT_FILE), true));
+    [project, personal.map(|path| (path, false))]
         .into_iter()
         .flatten()
         // A link that leads nowhere is there, and reading it says what is wrong.
-        .find(|path| path.symlink_metadata().is_ok())
+        .find(|(path, _)| path.symlink_metadata().is_ok())
+        .map(|(path, project)| Found { path, project })
 }
 
-/// What stands in a file, in its order.
-pub(crate) fn read(path: &Path) -> Result<Vec<(Key, Place, Value)>, ConfigError> {
-    let text = read_text(path)?;
+/// What stands in the text of a file, in its order.
+pub(crate) fn parse(path: &Path, text: &Text) -> Result<Vec<(Key, Place, Value)>, ConfigError> {
+    let text = &text.text;
     let line_of = |at: usize| 1 + text[..at.min(text.len())].matches('\n').count();
-    let table = DeTable::parse(&text).map_err(|error| ConfigError::Syntax {
+    let table = DeTable::parse(text).map_err(|error| ConfigError::Syntax {
         path: path.to_owned(),
         line: line_of(error.span().map_or(0, |span| span.start)),
         reason: error.message().to_owned(),
@@ -123,7 +136,21 @@ fn shown(value: &DeValue<'_>) -> String {
     }
 }
 
-fn read_text(path: &Path) -> Result<String, ConfigError> {
+/// A file that was read once: what is decided about it and what is taken from it is the same text.
+pub(crate) struct Text {
+    pub(crate) text: String,
+    /// Of the open file.
+    #[cfg_attr(not(unix), allow(dead_code))]
+    pub(crate) data: std::fs::Metadata,
+}
+
+impl Text {
+    pub(crate) fn read(path: &Path) -> Result<Text, ConfigError> {
+        read_text(path)
+    }
+}
+
+fn read_text(path: &Path) -> Result<Text, ConfigError> {
     let failed = |reason: String| ConfigError::Read {
         path: path.to_owned(),
         reason,
@@ -133,12 +160,15 @@ fn read_text(path: &Path) -> Result<String, ConfigError> {
             io::ErrorKind::NotFound => "there is no such file".to_owned(),
             io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
             io::ErrorKind::PermissionDenied => "permission is denied".to_owned(),
+            io::ErrorKind::WouldBlock => "nothing has been typed there yet".to_owned(),
             _ => error.to_string(),
         })
     };
-    let file = File::open(path).map_err(told)?;
+    // A FIFO that nobody writes to would hold up every command.
+    let file = loopwright_files::open_without_waiting(path).map_err(told)?;
     // The open file is asked, not its name, which may mean another file by now.
-    check_closed(path, &file.metadata().map_err(told)?)?;
+    let data = file.metadata().map_err(told)?;
+    check_closed(path, &data)?;
     let mut bytes = Vec::new();
     file.take(LONGEST + 1)
         .read_to_end(&mut bytes)
@@ -146,10 +176,11 @@ fn read_text(path: &Path) -> Result<String, ConfigError> {
     if bytes.len() as u64 > LONGEST {
         return Err(failed("it is too long for a configuration".to_owned()));
     }
-    String::from_utf8(bytes).map_err(|error| {
+    let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         failed(format!("it is not a text file: byte {at} is not UTF-8"))
-    })
+    })?;
+    Ok(Text { text, data })
 }
 
 /// Refuses a file that everybody may write to: it may name a directory that code is loaded from.
@@ -191,7 +222,12 @@ mod tests {
                     .iter()
                     .map(|(name, value)| (name.into(), value.into())),
             );
-            find(asked.map(PathBuf::from), &Environment::new(all), &here)
+            let found = find(asked.map(PathBuf::from), &Environment::new(all), &here);
+            // Only what nobody named is the project's.
+            if let Some(found) = &found {
+                assert_eq!(found.project, found.path == here.join("loopwright.toml"));
+            }
+            found.map(|found| found.path)
         };
         let write = |path: &Path| std::fs::write(path, "").expect("the directory is ours");
         assert_eq!(found(None, &[]), None);

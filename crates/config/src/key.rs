@@ -132,6 +132,12 @@ impl Key {
         self.info().name
     }
 
+    /// Whether it names files or folders: code that is loaded, caches, what is written. A project's file may do that only
+    /// where the user has allowed it.
+    pub const fn names_paths(self) -> bool {
+        matches!(self.info().kind, Kind::Path | Kind::Paths)
+    }
+
     /// Its variable of the environment: `LOOPWRIGHT_THREADS` for `threads`.
     pub fn variable(self) -> String {
         let name = self.name().to_ascii_uppercase();

@@ -7,6 +7,9 @@
 //! Nothing is passed over: a name that no option has is an error wherever it stands, and so is a
 //! value that another place overrides. Errors name the place, and what would be right there.
 //!
+//! `loopwright.toml` of the working directory is somebody's project: options in it that name paths count only once the
+//! user has allowed the file ([`allow`]).
+//!
 //! ```
 //! use loopwright_config::{Key, Origin, Settings, Sources};
 //!
@@ -37,6 +40,8 @@
 //! # }
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod environment;
 mod error;
 mod file;
@@ -44,6 +49,7 @@ mod key;
 mod origin;
 mod reference;
 mod settings;
+mod trust;
 mod value;
 
 pub use environment::OTHER_VARIABLES;
@@ -52,4 +58,5 @@ pub use key::{Key, KeyInfo};
 pub use origin::{Origin, Place};
 pub use reference::{keys_as_markdown, keys_as_text, variables_as_markdown};
 pub use settings::{Settings, Sources};
+pub use trust::{Decision, allow, deny};
 pub use value::{Kind, Math, Scheduler, Value};

@@ -2,9 +2,10 @@
 
 use crate::environment::Environment;
 use crate::error::ConfigError;
-use crate::file;
+use crate::file::{self, Found, Text};
 use crate::key::{DefaultValue, Key};
 use crate::origin::{Origin, Place};
+use crate::trust::{self, Trust};
 use crate::value::{Math, Scheduler, Value};
 use std::ffi::{OsStr, OsString};
 use std::num::NonZero;
@@ -27,6 +28,10 @@ pub struct Settings {
     /// In the order of [`Key::ALL`].
     entries: Vec<(Option<Value>, Origin)>,
     file: Option<PathBuf>,
+    /// Whether somebody named the file.
+    named: bool,
+    ignored: Vec<(Key, Origin)>,
+    warnings: Vec<String>,
 }
 
 impl Settings {
@@ -37,7 +42,11 @@ impl Settings {
     /// Anything that is wrong in any source, overridden or not.
     pub fn load(sources: &Sources) -> Result<Settings, ConfigError> {
         let environment = Environment::new(sources.environment.iter().cloned());
-        Settings::combined(&sources.command_line, &environment, sources.file.clone())
+        let found = sources.file.clone().map(|path| Found {
+            path,
+            project: false,
+        });
+        Settings::combined(&sources.command_line, &environment, found)
     }
 
     /// The settings of this process: its environment, and the file that `--config` asked for or that
@@ -59,7 +68,7 @@ impl Settings {
     fn combined(
         command_line: &[(String, String)],
         environment: &Environment,
-        file: Option<PathBuf>,
+        found: Option<Found>,
     ) -> Result<Settings, ConfigError> {
         let mut said: Vec<Option<(Value, Origin)>> = vec![None; Key::ALL.len()];
         // The strongest source first: what is said already stays.
@@ -79,10 +88,30 @@ impl Settings {
             let value = parsed(key, text, &place)?;
             said[key as usize].get_or_insert((value, place.origin()));
         }
-        if let Some(file) = &file {
-            for (key, place, value) in file::read(file)? {
-                said[key as usize].get_or_insert((value, place.origin()));
+        let (mut ignored, mut warnings) = (Vec::new(), Vec::new());
+        if let Some(found) = &found {
+            let text = Text::read(&found.path)?;
+            let trust = match found.project {
+                true => trust::of_project(&found.path, &text, environment),
+                false => Trust::Full,
+            };
+            for (key, place, value) in file::parse(&found.path, &text)? {
+                let trusted = match &trust {
+                    Trust::Full => true,
+                    Trust::Values => !key.names_paths(),
+                    Trust::Nothing(_) => false,
+                };
+                let entry = &mut said[key as usize];
+                match (trusted, &entry) {
+                    (true, _) => {
+                        entry.get_or_insert((value, place.origin()));
+                    }
+                    // Something stronger is said, so nothing is lost.
+                    (false, Some(_)) => {}
+                    (false, None) => ignored.push((key, place.origin())),
+                }
             }
+            warnings.extend(warning(&found.path, &trust, &ignored));
         }
         let entries = Key::ALL.iter().zip(said).map(|(key, said)| match said {
             Some((value, origin)) => (Some(value), origin),
@@ -90,7 +119,10 @@ impl Settings {
         });
         Ok(Settings {
             entries: entries.collect(),
-            file,
+            named: found.as_ref().is_some_and(|found| !found.project),
+            file: found.map(|found| found.path),
+            ignored,
+            warnings,
         })
     }
 
@@ -107,6 +139,21 @@ impl Settings {
     /// The file that was read, if one was.
     pub fn file(&self) -> Option<&Path> {
         self.file.as_deref()
+    }
+
+    /// The file that was read, where it was named and not found in the working directory.
+    pub fn named_file(&self) -> Option<&Path> {
+        self.file().filter(|_| self.named)
+    }
+
+    /// Options of the project's file that do not count, because the user has not allowed it, and where they stand.
+    pub fn ignored(&self) -> &[(Key, Origin)] {
+        &self.ignored
+    }
+
+    /// What the user should be told before anything is done.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Where programs run: a device's name, or `auto`.
@@ -240,6 +287,28 @@ impl Settings {
             other => panic!("the table gives {key:?} a switch, and here is {other:?}"),
         }
     }
+}
+
+/// What is said about options that do not count.
+fn warning(path: &Path, trust: &Trust, ignored: &[(Key, Origin)]) -> Option<String> {
+    if ignored.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = ignored
+        .iter()
+        .map(|(key, _)| format!("`{}`", key.name()))
+        .collect();
+    let why = match trust {
+        Trust::Nothing(reason) => format!("{reason}, and it is not allowed yet"),
+        Trust::Full | Trust::Values => {
+            "a project may name code, caches and output files only where you allow it".to_owned()
+        }
+    };
+    Some(format!(
+        "{} of {} is ignored: {why}; read the file, then run `loopwright allow`",
+        names.join(", "),
+        path.display()
+    ))
 }
 
 /// The value of a text of the command line or the environment.

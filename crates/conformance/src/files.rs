@@ -1,7 +1,6 @@
 //! Files that are there whole or not at all, and that only this user can read.
 
 use crate::error::ConformanceError;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Makes a directory that only this user can look into, unless there is one.
@@ -14,7 +13,7 @@ pub(crate) fn create_private(directory: &Path) -> Result<(), ConformanceError> {
     made.map_err(|error| ConformanceError::file(directory, &error))
 }
 
-/// Writes a file under a name that nothing else has meanwhile, then gives it its own.
+/// Writes a file that is there as a whole or not at all.
 pub(crate) fn write_whole(
     directory: &Path,
     name: &str,
@@ -22,8 +21,6 @@ pub(crate) fn write_whole(
 ) -> Result<PathBuf, ConformanceError> {
     let path = directory.join(name);
     let failed = |error: &std::io::Error| ConformanceError::file(&path, error);
-    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(|error| failed(&error))?;
-    file.write_all(bytes).map_err(|error| failed(&error))?;
-    file.persist(&path).map_err(|error| failed(&error.error))?;
+    loopwright_files::write_private(&path, bytes).map_err(|error| failed(&error))?;
     Ok(path)
 }

@@ -31,6 +31,8 @@
 //! library. All random numbers are those of [`loopwright_ops::threefry`], and functions those of one library, so that a seed gives the
 //! same numbers everywhere.
 
+#![forbid(unsafe_code)]
+
 mod corpus;
 mod dataset;
 mod digits;

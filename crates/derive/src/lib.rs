@@ -19,6 +19,8 @@
 //! has. So there are two derives, alike but for that path: each crate that has the trait re-exports its own as
 //! `Module`.
 
+#![forbid(unsafe_code)]
+
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::{format_ident, quote};

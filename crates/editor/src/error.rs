@@ -21,6 +21,8 @@ pub enum EditorError {
     /// The process was told to end.
     #[error("the editor was ended by a signal{}", if *.unsaved { "; what was not saved is lost" } else { "" })]
     Signal {
+        /// Its number; that of SIGHUP where the terminal was gone.
+        signal: i32,
         /// Whether there were changes that had not been saved.
         unsaved: bool,
     },

@@ -3,6 +3,7 @@
 use crate::editor::{Loaded, Saved};
 use loopwright::looptree::{Plan, replay};
 use loopwright::text::{Diagnostic, Source};
+use loopwright_files::{Destination, reason};
 use std::io;
 use std::path::Path;
 
@@ -11,11 +12,14 @@ const LONGEST: u64 = 16 << 20;
 
 /// Writes a text so that the file is there as a whole or not at all.
 pub(crate) fn save(path: &Path, text: &str, overwrite: bool) -> Saved {
-    if path.is_dir() {
-        return Saved::Failed(format!(
-            "cannot write {}: it is a directory",
-            path.display()
-        ));
+    let refused = match Destination::of(path) {
+        // Nobody may be there to read it, and the screen would wait with us.
+        Ok(place) if !place.is_regular() => Some("it is not a regular file".to_owned()),
+        Ok(_) => None,
+        Err(error) => Some(reason(&error)),
+    };
+    if let Some(reason) = refused {
+        return Saved::Failed(format!("cannot write {}: {reason}", path.display()));
     }
     if !overwrite && path.exists() {
         return Saved::Exists(path.to_owned());
@@ -51,13 +55,4 @@ pub(crate) fn load(path: &Path, plan: &Plan) -> Result<Loaded, String> {
         left_out: replayed.left_out.iter().map(told).collect(),
         plan: replayed.plan,
     })
-}
-
-fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file or directory".to_owned(),
-        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission is denied".to_owned(),
-        _ => error.to_string(),
-    }
 }

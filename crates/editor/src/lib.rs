@@ -21,6 +21,9 @@
 //! }
 //! ```
 
+// The tests start a pseudo-terminal.
+#![cfg_attr(not(test), forbid(unsafe_code))]
+
 mod cost;
 mod editor;
 mod error;

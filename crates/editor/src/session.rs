@@ -138,9 +138,9 @@ fn run(
         for report in worker.news() {
             editor.report(report);
         }
-        if signals.told() {
+        if let Some(signal) = signals.told() {
             let unsaved = !editor.is_saved();
-            return Err(EditorError::Signal { unsaved });
+            return Err(EditorError::Signal { signal, unsaved });
         }
         // All that waits is taken in first.
         if !event::poll(Duration::ZERO)? {

@@ -89,7 +89,7 @@ fn begin() -> io::Result<Terminal<CrosstermBackend<Stdout>>> {
 static OURS: AtomicBool = AtomicBool::new(false);
 
 /// Everything that can be given back is, whatever part of it fails.
-fn give_back() {
+pub(crate) fn give_back() {
     if !OURS.swap(false, Ordering::AcqRel) {
         return;
     }

@@ -39,6 +39,8 @@
 //! # Ok::<(), loopwright_emit::EmitError>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod c;
 mod c99;
 mod dialect;

@@ -280,10 +280,8 @@ fn dumped(context: &Context) -> Result<String, BackendError> {
         reason: error.to_string(),
     };
     // The library opens files by name: the name is in a directory that only this user can write to.
-    let directory = tempfile::Builder::new()
-        .prefix("loopwright-gccjit-")
-        .tempdir()
-        .map_err(|error| cannot("create", &std::env::temp_dir(), &error))?;
+    let directory = loopwright_files::ScratchFolder::new("gccjit")
+        .map_err(|error| cannot("create a folder in", &std::env::temp_dir(), &error))?;
     let path = directory.path().join("module.txt");
     context.dump(&path);
     std::fs::read_to_string(&path).map_err(|error| cannot("read", &path, &error))

@@ -28,6 +28,13 @@ impl Binding {
         self.sizes[dim.0 as usize]
     }
 
+    /// The same with another size for a dimension alone, whatever it follows from.
+    pub(crate) fn with_dim(&self, dim: DimId, size: i64) -> Binding {
+        let mut binding = self.clone();
+        binding.sizes[dim.0 as usize] = size;
+        binding
+    }
+
     /// The shape of a node.
     pub fn shape(&self, graph: &Graph, node: NodeId) -> Vec<i64> {
         let dims = graph.node(node).dims.iter();

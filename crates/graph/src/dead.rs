@@ -13,13 +13,21 @@ impl Graph {
         for update in &self.updates {
             live[update.value.0 as usize] = true;
         }
-        for node in self.node_ids().rev() {
-            let parts = self.node(node);
-            let at = node.0 as usize;
-            live[at] |= matches!(parts.op, NodeOp::Input | NodeOp::State);
-            if live[at] {
+        let mut again = true;
+        while std::mem::take(&mut again) {
+            for node in self.node_ids().rev() {
+                let parts = self.node(node);
+                let at = node.0 as usize;
+                live[at] |= matches!(parts.op, NodeOp::Input | NodeOp::State);
+                if !live[at] {
+                    continue;
+                }
                 for input in &self.nodes[at].inputs {
                     live[input.0 as usize] = true;
+                }
+                // What is read one step back comes later, so that it has been passed by.
+                if let NodeOp::Previous { of, .. } = parts.op {
+                    again |= !std::mem::replace(&mut live[of.0 as usize], true);
                 }
             }
         }
@@ -41,6 +49,9 @@ impl Graph {
         for node in &mut self.nodes {
             for input in &mut node.inputs {
                 *input = of(*input);
+            }
+            if let NodeOp::Previous { of: delayed, .. } = &mut node.op {
+                *delayed = of(*delayed);
             }
         }
         for output in &mut self.outputs {

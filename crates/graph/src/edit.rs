@@ -495,7 +495,7 @@ impl GraphEditor {
 }
 
 /// The most lanes, or elements of a block, of a stage: there are as many also where a symbolic size is smaller.
-const MAX_STAGE: i64 = 1 << 16;
+pub const MAX_STAGE: i64 = 1 << 16;
 
 /// What the nodes and dimensions that come with a change are called after its name.
 const FAMILY: [&str; 5] = ["", "_main", "_rest", "_kept", "_folded"];

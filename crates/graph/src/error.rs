@@ -16,6 +16,14 @@ pub enum GraphError {
         /// What has it.
         taken_by: &'static str,
     },
+    /// A node that reads another one step back, or is made of itself that way, and cannot be.
+    #[error("`{node}` is no recurrence: {reason}")]
+    Recurrence {
+        /// The node.
+        node: String,
+        /// Why it cannot be.
+        reason: String,
+    },
     /// A dimension that an array does not have.
     #[error("{what} has no dimension `{dim}`; its dimensions are [{dims}]")]
     NoSuchDim {

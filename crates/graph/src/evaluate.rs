@@ -7,6 +7,7 @@
 use crate::array::{Array, ArrayError};
 use crate::binding::Binding;
 use crate::ir::{DimId, Graph, Node, NodeId, NodeOp, View};
+use crate::recurrence::Recurrence;
 use loopwright_ops::{
     DType, Op, OpError, ReduceOp, Scalar, argmax_prefers, argmin_prefers, bitcast, cast,
     evaluate as apply, total_less,
@@ -94,6 +95,10 @@ pub fn evaluate(
         .map(|output| output.node)
         .chain(graph.updates().iter().map(|update| update.value))
         .collect();
+    if graph.delays().next().is_some() {
+        evaluator.all_components()?;
+        return Ok(evaluator.results(results));
+    }
     let last_use = last_uses(graph, &results);
     for id in graph.node_ids() {
         if evaluator.values[id.0 as usize].is_none() {
@@ -106,16 +111,7 @@ pub fn evaluate(
             }
         }
     }
-    let outputs = graph.outputs().iter().map(|output| output.name.clone());
-    let states = graph
-        .updates()
-        .iter()
-        .map(|update| graph.node(update.state).name.clone());
-    let names = outputs.chain(states);
-    Ok(names
-        .zip(results)
-        .map(|(name, node)| (name, evaluator.value(node).clone()))
-        .collect())
+    Ok(evaluator.results(results))
 }
 
 /// The last node that reads each node; `None` for results, which are kept to the end.
@@ -206,6 +202,99 @@ impl<'a> Evaluator<'a> {
                 });
             }
             self.values[id.0 as usize] = Some(Cow::Borrowed(array));
+        }
+        Ok(())
+    }
+
+    /// The results with their names.
+    fn results(&self, results: Vec<NodeId>) -> Vec<(String, Array)> {
+        let graph = self.graph;
+        let outputs = graph.outputs().iter().map(|output| output.name.clone());
+        let states = graph
+            .updates()
+            .iter()
+            .map(|update| graph.node(update.state).name.clone());
+        let names = outputs.chain(states);
+        names
+            .zip(results)
+            .map(|(name, node)| (name, self.value(node).clone()))
+            .collect()
+    }
+
+    /// Computes all nodes of a graph with recurrences.
+    fn all_components(&mut self) -> Result<(), EvaluateError> {
+        for members in self.graph.ordered_components() {
+            if let Some(recurrence) = self.graph.recurrence_of(members.clone()) {
+                self.recurrence(&recurrence)?;
+                continue;
+            }
+            for id in members {
+                if self.values[id.0 as usize].is_none() {
+                    let value = self.node(id)?;
+                    self.values[id.0 as usize] = Some(Cow::Owned(value));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes the nodes of a recurrence, one index after the other: each of them over that index alone, from what
+    /// the others are there and what those that are delayed were before.
+    fn recurrence(&mut self, recurrence: &Recurrence) -> Result<(), EvaluateError> {
+        let Recurrence { over, members } = recurrence;
+        let graph = self.graph;
+        let axis = |id: NodeId| graph.node(id).dims.iter().position(|dim| dim == over);
+        let count = self.binding.size(*over) as usize;
+        let one = self.binding.with_dim(*over, 1);
+        let mut whole = Vec::with_capacity(members.len());
+        for member in members {
+            let node = graph.node(*member);
+            let zeros = Array::zeros(node.dtype, &self.shape(&node.dims));
+            whole.push(zeros.map_err(|error| EvaluateError::Array {
+                name: graph.node_name(*member),
+                error,
+            })?);
+        }
+        for at in 0..count {
+            let mut here = Evaluator {
+                graph,
+                binding: &one,
+                values: vec![None; self.values.len()],
+            };
+            let outside = members
+                .iter()
+                .flat_map(|member| &graph.node(*member).inputs);
+            for input in outside.filter(|input| !members.contains(input)) {
+                let value = self.value(*input);
+                here.values[input.0 as usize] = Some(match axis(*input) {
+                    Some(axis) => Cow::Owned(slab(value, axis, at)),
+                    None => Cow::Borrowed(value),
+                });
+            }
+            for (number, member) in members.iter().enumerate() {
+                let node = graph.node(*member);
+                let along = axis(*member).unwrap_or(0);
+                let value = match node.op {
+                    NodeOp::Previous { of, outside, .. } if at == 0 => {
+                        let shape = here.shape(&graph.node(of).dims);
+                        let elements = shape.iter().product();
+                        let mut before = slab(&whole[number], along, 0);
+                        debug_assert_eq!(before.len(), elements);
+                        (0..elements).for_each(|at| before.set_flat(at, outside));
+                        before
+                    }
+                    NodeOp::Previous { of, .. } => {
+                        let of = members.iter().position(|member| *member == of);
+                        slab(&whole[of.unwrap_or(number)], along, at - 1)
+                    }
+                    _ => here.node(*member)?,
+                };
+                set_slab(&mut whole[number], along, at, &value);
+                here.values[member.0 as usize] = Some(Cow::Owned(value));
+            }
+        }
+        for (member, value) in members.iter().zip(whole) {
+            self.values[member.0 as usize] = Some(Cow::Owned(value));
         }
         Ok(())
     }
@@ -303,6 +392,17 @@ impl<'a> Evaluator<'a> {
             } => self
                 .scan(node, (*op, *acc), *over, *exclusive, *reverse, &mut out)
                 .map_err(failed)?,
+            NodeOp::Previous { of, over, outside } => {
+                let axis = node.dims.iter().position(|dim| dim == over);
+                let axis = axis.expect("it has the dimension that it runs along");
+                for at in 0..self.binding.size(*over) as usize {
+                    let mut before = slab(self.value(*of), axis, at.saturating_sub(1));
+                    if at == 0 {
+                        (0..before.len()).for_each(|at| before.set_flat(at, *outside));
+                    }
+                    set_slab(&mut out, axis, at, &before);
+                }
+            }
             NodeOp::View(view) => self.view(id, view, &mut out)?,
             NodeOp::Gather { axis, outside } => self.gather(node, *axis, *outside, &mut out),
             NodeOp::Scatter { axis, combine } => self
@@ -561,6 +661,39 @@ impl<'a> Evaluator<'a> {
             walk.step();
         }
         Ok(())
+    }
+}
+
+/// Where the elements of an array at one index along an axis lie: how many runs there are, and how long they are.
+fn runs(shape: &[usize], axis: usize) -> (usize, usize) {
+    let before = shape[..axis].iter().product();
+    (before, shape[axis + 1..].iter().product())
+}
+
+/// The elements of an array at one index along an axis, which stays, with size 1.
+fn slab(array: &Array, axis: usize, at: usize) -> Array {
+    let mut shape = array.shape().to_vec();
+    let size = std::mem::replace(&mut shape[axis], 1);
+    let (count, run) = runs(&shape, axis);
+    let mut slab = Array::zeros(array.dtype(), &shape).expect("smaller than one that there is");
+    for outer in 0..count {
+        for inner in 0..run {
+            let element = array.get_flat((outer * size + at) * run + inner);
+            slab.set_flat(outer * run + inner, element);
+        }
+    }
+    slab
+}
+
+/// Puts elements to one index along an axis.
+fn set_slab(array: &mut Array, axis: usize, at: usize, slab: &Array) {
+    let size = array.shape()[axis];
+    let (count, run) = runs(slab.shape(), axis);
+    for outer in 0..count {
+        for inner in 0..run {
+            let element = slab.get_flat(outer * run + inner);
+            array.set_flat((outer * size + at) * run + inner, element);
+        }
     }
 }
 

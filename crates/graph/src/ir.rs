@@ -114,6 +114,16 @@ pub enum NodeOp {
         /// Whether it runs from the last element to the first.
         reverse: bool,
     },
+    /// The element before along a dimension, of a node that may be made of this one. See
+    /// [`Graph::recurrences`].
+    Previous {
+        /// What is read: dtype and dimensions are the node's own. Not one of the inputs, since it comes later.
+        of: NodeId,
+        /// The dimension.
+        over: DimId,
+        /// The value that stands before the first element.
+        outside: Scalar,
+    },
     /// Re-indexing.
     View(View),
     /// `table[.., index, ..]`: the table's dimension `axis` is looked up. Inputs: table, index.
@@ -247,7 +257,7 @@ impl Graph {
         &self.nodes[node.0 as usize]
     }
 
-    /// All nodes' handles, every node after the ones it reads; in a graph that a schedule changed
+    /// All nodes' handles, every node after its inputs; in a graph that a schedule changed
     /// ([`crate::GraphEditor`]) new nodes come last.
     pub fn node_ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
         (0..self.nodes.len() as u32).map(NodeId)

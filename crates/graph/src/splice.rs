@@ -426,6 +426,11 @@ impl<'a> Splice<'a> {
                 exclusive: *exclusive,
                 reverse: *reverse,
             },
+            NodeOp::Previous { of, over, outside } => NodeOp::Previous {
+                of: *of,
+                over: self.dim(*over),
+                outside: *outside,
+            },
             NodeOp::View(view) => NodeOp::View(View {
                 map: SmallVec::from_vec(exprs(&view.map)?),
                 constraints: exprs(&view.constraints)?,
@@ -462,6 +467,21 @@ impl<'a> Splice<'a> {
     }
 
     fn finish(mut self) -> Graph {
+        // What is read one step back has its place only now.
+        for (placed, old) in [(&self.own, self.here), (&self.nodes, self.from)] {
+            for delay in old.delays() {
+                let (Some(node), Some(of)) =
+                    (placed[delay.node.0 as usize], placed[delay.of.0 as usize])
+                else {
+                    continue;
+                };
+                if let NodeOp::Previous { of: read, .. } =
+                    &mut self.result.nodes[node.0 as usize].op
+                {
+                    *read = of;
+                }
+            }
+        }
         let own = |node: NodeId| self.own[node.0 as usize].unwrap_or(node);
         self.result.outputs = self.here.outputs.clone();
         for output in &mut self.result.outputs {
@@ -499,12 +519,14 @@ fn symbol_text(graph: &Graph, info: &SymbolInfo) -> String {
 /// The nodes that a node is made of, itself included.
 fn live_nodes(graph: &Graph, node: NodeId) -> Vec<bool> {
     let mut live = vec![false; graph.nodes.len()];
-    live[node.0 as usize] = true;
-    for at in graph.node_ids().rev() {
-        if live[at.0 as usize] {
-            for input in &graph.node(at).inputs {
-                live[input.0 as usize] = true;
-            }
+    let mut open = vec![node];
+    while let Some(node) = open.pop() {
+        if std::mem::replace(&mut live[node.0 as usize], true) {
+            continue;
+        }
+        open.extend(&graph.node(node).inputs);
+        if let NodeOp::Previous { of, .. } = graph.node(node).op {
+            open.push(of);
         }
     }
     live

@@ -20,7 +20,9 @@
 //! ```
 //!
 //! Files are known by what they begin with, not by their names. What a header announces is not allocated unless the
-//! file can hold it, or, for PNG, unless it is below [`LARGEST`].
+//! file can hold it; for PNG, as far as data can be compressed, and below [`LARGEST`].
+
+#![forbid(unsafe_code)]
 
 mod error;
 mod png_file;

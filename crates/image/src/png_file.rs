@@ -7,6 +7,9 @@ use loopwright_ops::DType;
 use png::{BitDepth, ColorType, Limits, Transformations};
 use std::io::Cursor;
 
+/// How many bytes a byte of compressed data can become at most: the limit of the format (deflate) is 1032.
+const MOST_COMPRESSED: usize = 1032;
+
 pub(crate) fn decode(bytes: &[u8]) -> Result<Array, Fault> {
     let broken = |error: png::DecodingError| Fault::Broken {
         format: "PNG",
@@ -23,6 +26,19 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Array, Fault> {
     };
     let info = reader.info();
     let (height, width) = (info.height as usize, info.width as usize);
+    // As it lies in the file, before samples of few bits become bytes.
+    let packed = info
+        .raw_row_length_from_width(info.width)
+        .checked_mul(height);
+    if packed.is_none_or(|packed| packed / MOST_COMPRESSED > bytes.len()) {
+        return Err(Fault::Broken {
+            format: "PNG",
+            reason: format!(
+                "{width} × {height} pixels are announced, and {} bytes cannot hold them",
+                bytes.len()
+            ),
+        });
+    }
     let mut array = allocate(dtype, height, width, colour.samples())?;
     reader.next_frame(array.bytes_mut()).map_err(broken)?;
     reader.finish().map_err(broken)?;

@@ -27,6 +27,8 @@
 //! assert!(error.render(&source).contains("first.lwk:5:3"));
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod append;
 pub mod builder;
 mod callers;

@@ -16,6 +16,9 @@ pub struct Access {
     pub index: SmallVec<[Option<Expr>; 4]>,
     /// Whether the read happens only where some view's index is in range.
     pub guarded: bool,
+    /// The dimension along which it is read one step back (see [`NodeOp::Previous`]): what is read may be computed
+    /// later in the same iteration.
+    pub delayed: Option<DimId>,
 }
 
 /// How an access moves when one loop advances.
@@ -158,14 +161,18 @@ pub fn accesses(
 ) -> Result<Vec<Access>, Error> {
     let mut found = Vec::new();
     walk(graph, step, scheduled, &mut |visit| {
-        if let Visit::Read(node, env, guarded) = visit {
-            let dims = graph.node(node).dims.iter();
-            found.push(Access {
-                node,
-                index: dims.map(|dim| env.get(dim).cloned()).collect(),
-                guarded,
-            });
-        }
+        let (node, env, guarded, delayed) = match visit {
+            Visit::Read(node, env, guarded) => (node, env, guarded, None),
+            Visit::Delayed(node, env, over) => (node, env, true, Some(over)),
+            Visit::Inline(_) => return,
+        };
+        let dims = graph.node(node).dims.iter();
+        found.push(Access {
+            node,
+            index: dims.map(|dim| env.get(dim).cloned()).collect(),
+            guarded,
+            delayed,
+        });
     })?;
     Ok(found)
 }
@@ -207,6 +214,7 @@ pub(crate) fn walk(
         seen: FxHashMap::default(),
         visit,
     };
+    walk.delayed(step, &env)?;
     for (input, inner) in inputs_env(graph, step, &env)? {
         walk.node(input, &inner, false)?;
     }
@@ -227,11 +235,21 @@ struct Walk<'a> {
 pub(crate) enum Visit<'a> {
     /// Memory that is read, where, and whether only under a condition.
     Read(NodeId, &'a Env, bool),
+    /// Memory that is read one step back along a dimension, and where.
+    Delayed(NodeId, &'a Env, DimId),
     /// A node that is computed here.
     Inline(NodeId),
 }
 
 impl Walk<'_> {
+    /// Visits what a node reads one step back, if it does. That is always in memory.
+    fn delayed(&mut self, node: NodeId, env: &Env) -> Result<(), Error> {
+        if let Some((of, before, over)) = delayed_env(self.graph, node, env)? {
+            (self.visit)(Visit::Delayed(of, &before, over));
+        }
+        Ok(())
+    }
+
     fn node(&mut self, node: NodeId, env: &Env, guarded: bool) -> Result<(), Error> {
         let seen = self.seen.entry(node).or_default();
         if seen
@@ -247,12 +265,34 @@ impl Walk<'_> {
             return Ok(());
         }
         (self.visit)(Visit::Inline(node));
+        self.delayed(node, env)?;
         let guarded = guarded || matches!(&parts.op, NodeOp::View(view) if view.outside.is_some());
         for (input, inner) in inputs_env(self.graph, node, env)? {
             self.node(input, &inner, guarded)?;
         }
         Ok(())
     }
+}
+
+/// What a node reads one step back, with the indices at which it does for one element, and the dimension.
+pub fn delayed_env(
+    graph: &Graph,
+    node: NodeId,
+    env: &Env,
+) -> Result<Option<(NodeId, Env, DimId)>, Error> {
+    let NodeOp::Previous { of, over, .. } = graph.node(node).op else {
+        return Ok(None);
+    };
+    let mut before = Env::default();
+    for dim in &graph.node(of).dims {
+        let Some(index) = env.get(dim) else { continue };
+        let index = match *dim == over {
+            true => index.sub(&Expr::constant(1))?,
+            false => index.clone(),
+        };
+        before.insert(*dim, index);
+    }
+    Ok(Some((of, before, over)))
 }
 
 /// The inputs of a node, each with the indices at which it is read for one element of the node.

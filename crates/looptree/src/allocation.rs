@@ -263,6 +263,14 @@ pub(crate) fn allocations_from(
                 let common = chain.iter().zip(&around).take_while(|(a, b)| a == b);
                 let common = common.count();
                 chain.truncate(common);
+                // What the next iteration reads outlives the loop.
+                let along = |place: &TreeRef| {
+                    let spec = tree.spec(*place);
+                    spec.is_some_and(|spec| access.delayed == Some(spec.dim))
+                };
+                if let Some(first) = chain.iter().position(along) {
+                    chain.truncate(first);
+                }
             }
         }
     }

@@ -112,6 +112,7 @@ pub(crate) fn node_flops(graph: &Graph, node: NodeId) -> u32 {
         | NodeOp::Size(_)
         | NodeOp::Cast
         | NodeOp::Bitcast
+        | NodeOp::Previous { .. }
         | NodeOp::View(_)
         | NodeOp::Gather { .. }
         | NodeOp::Sort { .. }

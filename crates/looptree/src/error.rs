@@ -58,6 +58,19 @@ pub enum ScheduleError {
         /// The dimension.
         dim: String,
     },
+    /// A node that is read one step back where it has not been computed yet.
+    #[error(
+        "`{reader}` reads `{node}` one step back along `{dim}`: both have to run in one loop over `{dim}`, and loops \
+         around it only over what is read where it is computed"
+    )]
+    Recurrence {
+        /// What is read.
+        node: String,
+        /// What reads it.
+        reader: String,
+        /// The dimension.
+        dim: String,
+    },
     /// Steps that do not fall.
     #[error("the loops of `{node}` over `{dim}` must have falling steps, outermost first")]
     Order {

@@ -48,6 +48,8 @@
 //! assert_eq!(c.storage, Storage::Private);
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod access;
 mod allocation;
 mod cost;
@@ -62,7 +64,7 @@ mod target;
 mod text;
 mod tree;
 
-pub use access::{Access, Env, Stride, accesses, inputs_env, substitute};
+pub use access::{Access, Env, Stride, accesses, delayed_env, inputs_env, substitute};
 pub use allocation::{
     Accumulator, Allocation, Axis, PRIVATE_BYTES, Slot, Storage, accumulator, allocations,
     allocations_in_parts, inner_accumulator,
@@ -80,7 +82,7 @@ pub use schedule::{
     Annotation, Edit, LoopName, LoopSpec, NodeSchedule, Schedule, can_inline, carries, is_given,
     loop_dims,
 };
-pub use scheduler::{Explained, Order, Reasons, default_schedule, schedule};
+pub use scheduler::{Effort, Explained, Order, Reasons, default_schedule, schedule, schedule_with};
 pub use target::{MatrixUnit, Target};
 pub use text::{
     MUTATIONS, Replayed, ScheduleFile, parse_mutation, parse_schedule, parse_schedule_file,

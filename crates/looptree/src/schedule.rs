@@ -274,6 +274,7 @@ pub fn loop_dims(graph: &Graph, node: NodeId) -> SmallVec<[DimId; 6]> {
         | NodeOp::Cast
         | NodeOp::Bitcast
         | NodeOp::Scan { .. }
+        | NodeOp::Previous { .. }
         | NodeOp::View(_)
         | NodeOp::Gather { .. } => own.collect(),
     }
@@ -307,6 +308,7 @@ pub fn can_inline(graph: &Graph, node: NodeId) -> bool {
         | NodeOp::Map(_)
         | NodeOp::Cast
         | NodeOp::Bitcast
+        | NodeOp::Previous { .. }
         | NodeOp::View(_)
         | NodeOp::Gather { .. } => true,
         NodeOp::Input

@@ -36,6 +36,8 @@ pub struct LoopTree {
     pub(crate) roots: Vec<TreeRef>,
     /// By outermost place: the backend it is handed to, where it is handed to one.
     pub(crate) delegates: FxHashMap<TreeRef, Arc<str>>,
+    /// Loops along which a recurrence runs: their iterations need those before.
+    pub(crate) sequential: FxHashSet<TreeRef>,
 }
 
 impl LoopTree {
@@ -92,7 +94,76 @@ impl LoopTree {
                 tree.delegates.insert(*root, delegate.clone());
             }
         }
+        tree.check_recurrences(graph, schedule, &reads, &leaves)?;
         Ok(tree)
+    }
+
+    /// Checks that what is read one step back has been computed by then, and finds the loops along which that makes
+    /// iterations depend on those before.
+    fn check_recurrences(
+        &mut self,
+        graph: &Graph,
+        schedule: &Schedule,
+        reads: &Reads,
+        leaves: &FxHashMap<NodeId, TreeRef>,
+    ) -> Result<(), ScheduleError> {
+        for step in &schedule.steps {
+            for access in reads.of(step.node) {
+                let Some(over) = access.delayed else { continue };
+                if is_given(graph, access.node) {
+                    continue;
+                }
+                let name = graph.node_name(access.node);
+                let Some(of) = leaves.get(&access.node) else {
+                    return Err(ScheduleError::Missing {
+                        node: name,
+                        why: "it is read one step back, so that it has to be in memory",
+                    });
+                };
+                let own = self.ancestors(leaves[&step.node]);
+                let others = self.ancestors(*of);
+                let common = own.iter().zip(&others).take_while(|(a, b)| a == b).count();
+                let along =
+                    |place: &TreeRef| self.spec(*place).is_some_and(|spec| spec.dim == over);
+                let first = own[..common].iter().position(along);
+                let is_later = *of >= leaves[&step.node];
+                // Before the loop along which it runs, only what is read where it is computed may be common.
+                let outside = &own[..first.unwrap_or(common)];
+                let apart = outside.iter().any(|place| {
+                    self.spec(*place).is_some_and(|spec| {
+                        graph.node(access.node).dims.contains(&spec.dim)
+                            && !access.is_identity(graph, spec.dim)
+                    })
+                });
+                let torn = own[common..].iter().any(along) || others[common..].iter().any(along);
+                if (is_later || first.is_some()) && (apart || torn || first.is_none()) {
+                    return Err(ScheduleError::Recurrence {
+                        node: name,
+                        reader: graph.node_name(step.node),
+                        dim: graph.dim(over).name.clone(),
+                    });
+                }
+                let loops: Vec<TreeRef> = own[..common].iter().copied().filter(along).collect();
+                for place in loops {
+                    let concurrent = self
+                        .spec(place)
+                        .is_some_and(|spec| spec.annotation.is_concurrent());
+                    if concurrent {
+                        return Err(ScheduleError::NotParallel {
+                            node: name,
+                            dim: graph.dim(over).name.clone(),
+                        });
+                    }
+                    self.sequential.insert(place);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a recurrence runs along a loop, so that its iterations need those before.
+    pub fn is_sequential(&self, place: TreeRef) -> bool {
+        self.sequential.contains(&place)
     }
 
     /// The outermost places, in order.
@@ -240,10 +311,13 @@ impl LoopTree {
     /// Whether a loop's iterations are independent: nothing inside is carried along its dimension.
     pub fn trivially_parallel(&self, graph: &Graph, place: TreeRef) -> bool {
         match self.spec(place) {
-            Some(spec) => !self
-                .leaves(place)
-                .iter()
-                .any(|leaf| carries(graph, *leaf, spec.dim)),
+            Some(spec) => {
+                !self.is_sequential(place)
+                    && !self
+                        .leaves(place)
+                        .iter()
+                        .any(|leaf| carries(graph, *leaf, spec.dim))
+            }
             None => true,
         }
     }
@@ -571,8 +645,9 @@ impl Reads {
             // What does not have the dimension is computed anew in every iteration, and all of it is there.
             let has_dim = || loop_dims(graph, access.node).contains(&dim);
             let in_step = || {
-                access.is_identity(graph, dim)
-                    && (!carries(graph, access.node, dim) || scans_upwards(graph, access.node))
+                access.delayed == Some(dim)
+                    || access.is_identity(graph, dim)
+                        && (!carries(graph, access.node, dim) || scans_upwards(graph, access.node))
             };
             inside(access.node) && has_dim() && !in_step()
         });

@@ -106,6 +106,8 @@
 //! (sources and errors that point into them), [`npy`] and [`image`] (arrays in files), [`checkpoint`] (named arrays
 //! in safetensors files), [`data`] (sets of examples, readers, loaders) and [`chart`] (arrays as boxes, curves, heat maps).
 
+#![forbid(unsafe_code)]
+
 pub mod nn;
 pub mod prelude;
 

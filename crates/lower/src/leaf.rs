@@ -31,6 +31,7 @@ impl Lowering<'_> {
             | NodeOp::Map(_)
             | NodeOp::Cast
             | NodeOp::Bitcast
+            | NodeOp::Previous { .. }
             | NodeOp::View(_)
             | NodeOp::Gather { .. } => {
                 let at = self.loop_env(parts.dims.iter().copied());

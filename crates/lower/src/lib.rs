@@ -29,6 +29,8 @@
 //! assert!(lowered.module.to_string().contains("for %i: i64"));
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod error;
 mod fold;
 mod index;

@@ -5,7 +5,7 @@ use crate::memory::index_along;
 use crate::program::Lowering;
 use loopwright_graph::{DimId, NodeId, NodeOp, View};
 use loopwright_kernel::{Space, Type, Value};
-use loopwright_looptree::{Env, inputs_env, is_given, substitute};
+use loopwright_looptree::{Env, delayed_env, inputs_env, is_given, substitute};
 use loopwright_ops::{DType, Op, Scalar};
 use loopwright_symbolic::{Expr, affine};
 use smallvec::SmallVec;
@@ -89,6 +89,7 @@ impl Lowering<'_> {
                 let value = self.only_input(node, at)?;
                 Ok(self.builder.bitcast(dtype, value))
             }
+            NodeOp::Previous { outside, .. } => self.delayed(node, *outside, at),
             NodeOp::View(view) => self.viewed(node, view, at),
             NodeOp::Gather { outside, .. } => self.gathered(node, *outside, at),
             NodeOp::Input
@@ -163,6 +164,30 @@ impl Lowering<'_> {
                 None => conditions.push(Condition::NotZero(constraint)),
             }
         }
+        let (input, inner) = (*input, inner.clone());
+        self.where_all_hold(&conditions, outside, input, &inner)
+    }
+
+    /// The element that a node reads one step back.
+    fn delayed(&mut self, node: NodeId, outside: Scalar, at: &Env) -> Result<Value, LowerError> {
+        let Some((of, before, over)) = delayed_env(self.graph, node, at)? else {
+            return Ok(self.builder.constant(outside));
+        };
+        let index = index_along(self.graph, over, &before)?;
+        let size = self.graph.dim(over).size.clone();
+        let mut conditions = Vec::new();
+        self.range_conditions(&index, &size, &mut conditions)?;
+        self.where_all_hold(&conditions, outside, of, &before)
+    }
+
+    /// The input's element where all conditions hold, else `outside`; lane by lane where they differ between lanes.
+    fn where_all_hold(
+        &mut self,
+        conditions: &[Condition],
+        outside: Scalar,
+        input: NodeId,
+        inner: &Env,
+    ) -> Result<Value, LowerError> {
         if conditions
             .iter()
             .any(|condition| matches!(condition, Condition::Never))
@@ -170,20 +195,18 @@ impl Lowering<'_> {
             return Ok(self.builder.constant(outside));
         }
         if conditions.is_empty() {
-            return self.element(*input, inner);
+            return self.element(input, inner);
         }
         let moves = self.vector.is_some_and(|(dim, _)| {
             let symbol = self.graph.dim(dim).index;
             let mut conditions = conditions.iter();
             conditions.any(|condition| condition.expr().is_some_and(|e| e.contains(symbol)))
         });
-        let (input, inner) = (*input, inner.clone());
         if moves {
-            return self.lane_by_lane(&mut |lowering| {
-                lowering.guarded(&conditions, outside, input, &inner)
-            });
+            return self
+                .lane_by_lane(&mut |lowering| lowering.guarded(conditions, outside, input, inner));
         }
-        self.guarded(&conditions, outside, input, &inner)
+        self.guarded(conditions, outside, input, inner)
     }
 
     /// The input's element where all conditions hold, else `outside`.

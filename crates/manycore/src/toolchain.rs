@@ -2,9 +2,10 @@
 
 use crate::NAME;
 use loopwright_backend::BackendError;
-use loopwright_cache::{Cache, Entry, Key};
+use loopwright_cache::{Cache, Entry, Key, usable};
 use loopwright_cc::{Compiler, Settings, compile_source_command};
 use loopwright_emit::{ABI_VERSION, Emitted};
+use loopwright_files::{ScratchFolder, scratch_file};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -57,9 +58,10 @@ impl Built {
         })
     }
 
-    fn keep(&self, cache: &Cache, key: &Key, kernels: &[&str]) -> Result<(), BackendError> {
+    fn keep(&self, cache: &Cache, key: &Key, kernels: &[&str]) {
         let files = [(IMAGE, &*self.image), (FRAMES, self.frames.as_bytes())];
-        Ok(cache.insert(key, kernels, &self.log, &files)?)
+        // What cannot be kept is made again next time.
+        let _: Option<()> = usable(cache.insert(key, kernels, &self.log, &files));
     }
 }
 
@@ -131,21 +133,21 @@ impl Toolchain {
         cache: Option<&Path>,
     ) -> Result<Built, BackendError> {
         let place = match cache {
-            Some(root) => Some((Cache::open(root, NAME)?, self.key(&command, source))),
+            Some(root) => {
+                usable(Cache::open(root, NAME)).map(|cache| (cache, self.key(&command, source)))
+            }
             None => None,
         };
         if let Some((cache, key)) = &place
-            && let Some(entry) = cache.lookup(key)?
+            && let Some(entry) = usable(cache.lookup(key)).flatten()
             && let Some(built) = Built::from_cache(&entry)
         {
             return Ok(built);
         }
-        let directory = tempfile::Builder::new()
-            .prefix("loopwright-manycore-")
-            .tempdir()
-            .map_err(|error| file_error("create", &std::env::temp_dir(), &error))?;
+        let directory = ScratchFolder::new("manycore")
+            .map_err(|error| file_error("create a folder in", &std::env::temp_dir(), &error))?;
         let source_path = directory.path().join("module.c");
-        std::fs::write(&source_path, source)
+        loopwright_files::write(&source_path, source.as_bytes())
             .map_err(|error| file_error("write", &source_path, &error))?;
         command.env("LC_ALL", "C").current_dir(directory.path());
         let words = std::iter::once(command.get_program()).chain(command.get_args());
@@ -164,7 +166,7 @@ impl Toolchain {
                             cached: false,
                         };
                         if let Some((cache, key)) = &place {
-                            built.keep(cache, key, kernels)?;
+                            built.keep(cache, key, kernels);
                         }
                         return Ok(built);
                     }
@@ -204,7 +206,7 @@ fn run_limited(mut command: Command, limit: Duration) -> Result<(bool, String), 
     let program = command.get_program().to_string_lossy().into_owned();
     let no_file = |error: std::io::Error| format!("there is no temporary file: {error}");
     // Into a file, not a pipe: nobody has to read along.
-    let mut said = tempfile::tempfile().map_err(no_file)?;
+    let mut said = scratch_file().map_err(no_file)?;
     let handle = |file: &File| file.try_clone().map_err(no_file);
     command.stdin(Stdio::null());
     command.stdout(handle(&said)?).stderr(handle(&said)?);

@@ -58,14 +58,16 @@ impl Init {
         let within = |bound: Tensor| (uniform() * 2.0 - 1.0) * bound;
         let value = match self {
             Init::Constant(value) => return Tensor::full(shape, value, dtype),
-            Init::Uniform { low, high } => uniform() * (high - low) + low,
-            Init::Normal { mean, deviation } => normal() * deviation + mean,
+            Init::Uniform { low, high } => random::uniform_between(&key, shape, low, high, wide),
+            Init::Normal { mean, deviation } => {
+                random::normal_of(&key, shape, mean, deviation, wide)
+            }
             Init::XavierUniform => within((6.0 / (inputs + outputs)).sqrt()),
             Init::XavierNormal => normal() * (2.0 / (inputs + outputs)).sqrt(),
             Init::HeUniform => within((6.0 / inputs).sqrt()),
             Init::HeNormal => normal() * (2.0 / inputs).sqrt(),
-            Init::LecunNormal => normal() * inputs.rsqrt(),
-            Init::FanInUniform => within(inputs.rsqrt()),
+            Init::LecunNormal => normal() * (1.0 / inputs).sqrt(),
+            Init::FanInUniform => within((1.0 / inputs).sqrt()),
         };
         value.cast(dtype)
     }

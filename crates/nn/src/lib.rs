@@ -44,6 +44,8 @@
 //! same numbers, and keep their weights in the same layouts. Training runs of an MLP, a CNN with batch norms, an
 //! LSTM and a GPT are held against PyTorch's step by step. Where something is different, its documentation says so.
 
+#![forbid(unsafe_code)]
+
 // So that the derive macro's paths also hold in this crate.
 extern crate self as loopwright_nn;
 
@@ -59,8 +61,8 @@ mod schedule;
 pub use init::{Init, seed};
 pub use layers::{
     Activation, Attention, BatchNorm, Conv, ConvTranspose, Dense, Dropout, Embedding, FeedForward,
-    GroupNorm, Gru, Layer, LayerNorm, Lstm, LstmState, Pool, RmsNorm, Rnn, Rope, Sequential,
-    TransformerBlock,
+    GroupNorm, Gru, KeyValueCache, Layer, LayerNorm, Lstm, LstmState, Pool, RmsNorm, Rnn, Rope,
+    Sequential, TransformerBlock,
 };
 pub use loopwright_derive::Module;
 pub use loss::{

@@ -104,13 +104,23 @@ pub fn clip_by_norm(gradients: &[Tensor], bound: f64) -> Gradients {
         .collect()
 }
 
-/// The sum of all squares (`f32`).
+/// The sum of all squares, in the precision that [`precision`] gives.
 #[track_caller]
 fn squares(gradients: &[Tensor]) -> Option<Tensor> {
+    let dtype = precision(gradients);
     let squares = gradients
         .iter()
-        .map(|gradient| gradient.cast(DType::F32).square().sum(..));
+        .map(|gradient| gradient.cast(dtype).square().sum(..));
     squares.reduce(|a, b| a + b)
+}
+
+/// The dtype of what a step computes once for all parameters: `f64` where one of the tensors has it. All other runs
+/// stay within `f32`, which every device has.
+fn precision(tensors: &[Tensor]) -> DType {
+    match tensors.iter().any(|tensor| tensor.dtype() == DType::F64) {
+        true => DType::F64,
+        false => DType::F32,
+    }
 }
 
 /// How gradients are cut before they are used.
@@ -166,7 +176,7 @@ impl Moments {
         let step = self.count.get();
         let number = &step + 1;
         Begun {
-            rate: rate.rate(&step),
+            rate: rate.rate_in(precision(gradients), &step),
             gradients: clip.map_or_else(|| gradients.to_vec(), |clip| clip.apply(gradients)),
             changes: vec![(self.count.clone(), number.clone())],
             number,
@@ -368,7 +378,7 @@ impl Optimizer for Adam {
             gradients,
             mut changes,
         } = self.moments.begin(&self.rate, self.clip, gradients);
-        let number = number.cast(DType::F32);
+        let number = number.cast(rate.dtype());
         // 1 - beta^n, without loss near 0.
         let bias = |beta: f64| -(&number * beta.ln()).expm1();
         let (first_bias, second_bias) = (bias(self.betas.0), bias(self.betas.1));

@@ -1,6 +1,6 @@
 //! How fast to learn, step by step.
 
-use loopwright_tensor::{DType, Tensor, select};
+use loopwright_tensor::{DType, Scalar, Tensor, select};
 use std::f64::consts::PI;
 
 /// A learning rate as a function of the step, counted from 0. It is part of the compiled step: a rate that
@@ -79,22 +79,29 @@ impl Schedule {
         }
     }
 
-    /// The rate at a step (`i64`, without axes), as a number without axes (`f32`).
+    /// The rate at a step (`i64`, without axes), without axes, in `f32`.
     #[track_caller]
     pub fn rate(&self, step: &Tensor) -> Tensor {
-        self.at(&step.cast(DType::F32))
+        self.rate_in(DType::F32, step)
+    }
+
+    /// The rate at a step in the precision of the parameters that follow it: `f64` has another rate than `f32` from
+    /// the eighth digit on, and steps beyond 2^24 that `f32` cannot count.
+    #[track_caller]
+    pub fn rate_in(&self, dtype: DType, step: &Tensor) -> Tensor {
+        self.at(&step.cast(dtype))
     }
 
     #[track_caller]
     fn at(&self, step: &Tensor) -> Tensor {
+        let number = |value: f64| Tensor::constant(Scalar::from_f64(step.dtype(), value));
         // How much of the way is done, from 0 to 1.
         let share = |steps: usize| (step / steps.max(1) as f64).clip(0.0, 1.0);
         match self {
-            Schedule::Constant(rate) => Tensor::scalar(*rate as f32),
+            Schedule::Constant(rate) => number(*rate),
             Schedule::Warmup { steps, then } => {
-                let rising =
-                    then.at(&Tensor::scalar(0.0f32)) * ((step + 1.0) / (*steps).max(1) as f64);
-                let passed = step.ge(&Tensor::scalar(*steps as f32));
+                let rising = then.at(&number(0.0)) * ((step + 1.0) / (*steps).max(1) as f64);
+                let passed = step.ge(&number(*steps as f64));
                 select(&passed, &then.at(&(step - *steps as f64)), &rising)
             }
             Schedule::Cosine { from, to, steps } => {
@@ -112,7 +119,7 @@ impl Schedule {
             Schedule::Exponential { from, factor } => (step * factor.ln()).exp() * *from,
             Schedule::InverseRoot { from, keep } => {
                 let keep = (*keep).max(1) as f64;
-                (step.maximum(&Tensor::scalar(keep as f32)) / keep).rsqrt() * *from
+                (step.maximum(&number(keep)) / keep).rsqrt() * *from
             }
         }
     }

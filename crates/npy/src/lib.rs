@@ -32,6 +32,8 @@
 //! header may say anything; what is allocated never exceeds what the file really holds, up to a
 //! constant.
 
+#![forbid(unsafe_code)]
+
 mod elements;
 mod error;
 mod header;

@@ -56,7 +56,7 @@ impl PyChart {
     /// Writes the picture to a file.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let svg = self.0.svg();
-        Ok(py.detach(|| std::fs::write(&path, svg))?)
+        Ok(py.detach(|| loopwright_files::write(&path, svg.as_bytes()))?)
     }
 
     fn _repr_svg_(&self) -> String {

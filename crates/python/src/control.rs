@@ -1,6 +1,6 @@
 //! Control flow that depends on values, with steps that are written in Python.
 
-use crate::array::{Array, Value, as_array, common_session, is_recording, realize, recorded};
+use crate::array::{Array, Value, as_array, common_session, is_recording, realize, traced};
 use crate::device;
 use crate::errors::{OrRaise, carried};
 use crate::function::tree::{Form, Given, tensors};
@@ -21,10 +21,7 @@ fn given(py: Python<'_>, object: Any<'_, '_>) -> PyResult<(Given, Session, Vec<V
         true => session,
         false => common_session(&values.iter().collect::<Vec<_>>())?,
     };
-    let given = Given {
-        form: Arc::new(form),
-        tensors: tensors(&values),
-    };
+    let given = Given::new(form, tensors(&values));
     Ok((given, session, values))
 }
 
@@ -44,10 +41,7 @@ impl Step {
     fn taken(&self, py: Python<'_>, object: Any<'_, '_>) -> PyResult<Given> {
         let mut values = Vec::new();
         let form = Form::of(py, object, &self.session, true, &mut values)?;
-        Ok(Given {
-            form: Arc::new(form),
-            tensors: tensors(&values),
-        })
+        Ok(Given::new(form, tensors(&values)))
     }
 
     /// What it carries on, which is made as what it was given.
@@ -64,7 +58,7 @@ impl Step {
     /// A step that gives what it carries on, and an output.
     fn along(&self, before: &Given, x: &Given) -> (Given, Given) {
         let made = Python::attach(|py| {
-            recorded(|| {
+            traced(|| {
                 let made = self.call(py, &[before, x])?;
                 let (after, output): (Bound<'_, PyAny>, Bound<'_, PyAny>) =
                     made.extract().map_err(|_| {
@@ -77,10 +71,7 @@ impl Step {
         });
         made.unwrap_or_else(|error: PyErr| {
             let failed = Tensor::from_error(carried(error));
-            let output = Given {
-                form: Arc::new(Form::Leaf { complex: false }),
-                tensors: vec![failed.clone()],
-            };
+            let output = Given::new(Form::Leaf { complex: false }, vec![failed.clone()]);
             (like(before, failed), output)
         })
     }
@@ -88,7 +79,7 @@ impl Step {
     /// A step that gives what it carries on.
     fn on(&self, before: &Given) -> Given {
         let made = Python::attach(|py| {
-            recorded(|| {
+            traced(|| {
                 let made = self.call(py, &[before])?;
                 self.carried(py, &made, before)
             })
@@ -99,7 +90,7 @@ impl Step {
     /// A condition on what is carried.
     fn holds(&self, carried_now: &Given) -> Tensor {
         let made = Python::attach(|py| {
-            recorded(|| {
+            traced(|| {
                 let made = self.call(py, &[carried_now])?;
                 Ok(as_array(py, &made, Some(&self.session))?.re)
             })
@@ -113,6 +104,7 @@ fn like(before: &Given, failed: Tensor) -> Given {
     Given {
         form: Arc::clone(&before.form),
         tensors: vec![failed; before.tensors.len()],
+        written: Arc::clone(&before.written),
     }
 }
 

@@ -2,7 +2,7 @@
 //! that it can say.
 
 use crate::array::{Array, Value, as_array, made_of};
-use crate::dtype::{FLOAT, PyDType};
+use crate::dtype::{self, PyDType};
 use crate::errors::OrRaise;
 use crate::primitives::real_only;
 use crate::promote::promoted;
@@ -202,7 +202,7 @@ fn one_hot(
 ) -> PyResult<Array> {
     let dtype = match dtype {
         Some(dtype) => PyDType::of_any(dtype)?.part,
-        None => FLOAT,
+        None => dtype::float(),
     };
     one(py, x, "one_hot", |x| x.one_hot(classes, dtype))
 }

@@ -3,6 +3,7 @@
 use loopwright_ops::{DType, Kind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The type of an array's elements.
 #[pyclass(
@@ -42,8 +43,17 @@ pub(crate) const ALL: [(&str, PyDType); 17] = [
     ("complex128", PyDType::pair(DType::F64)),
 ];
 
-/// What numbers with a fraction are where nothing is said.
-pub(crate) const FLOAT: DType = DType::F32;
+/// What Python floats may become by default.
+const DEFAULTS: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
+
+/// Which of them it is now.
+static DEFAULT: AtomicUsize = AtomicUsize::new(0);
+
+/// The dtype of Python floats, of quotients of integers and of new arrays for which no dtype is given.
+pub(crate) fn float() -> DType {
+    DEFAULTS[DEFAULT.load(Ordering::Relaxed)]
+}
+
 /// What whole numbers are where nothing is said.
 pub(crate) const INT: DType = DType::I64;
 
@@ -94,10 +104,12 @@ impl PyDType {
         };
         let name = match name.as_str() {
             "int" => "int64",
-            "float" => "float32",
+            "float" => PyDType::real(float()).name(),
+            "complex" if float() == DType::F64 => "complex128",
             "complex" => "complex64",
             "bool_" => "bool",
-            other => other,
+            // `torch.float32`, whose string names its module.
+            other => other.rsplit_once('.').map_or(other, |(_, last)| last),
         };
         let known = PyDType::from_name(name);
         // The names in programs and schedules: `f32`.
@@ -147,6 +159,29 @@ impl PyDType {
     fn __reduce__(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, (&'static str,))> {
         let find = py.import("loopwright._core")?.getattr("dtype")?;
         Ok((find.unbind(), (self.name(),)))
+    }
+}
+
+/// The dtype that Python floats, quotients of integers and new arrays have where none is given.
+#[pyfunction]
+pub(crate) fn default_dtype() -> PyDType {
+    PyDType::real(float())
+}
+
+/// Changes that dtype, for all threads.
+#[pyfunction]
+pub(crate) fn set_default_dtype(dtype: &Bound<'_, PyAny>) -> PyResult<()> {
+    let dtype = PyDType::of_any(dtype)?;
+    let place = DEFAULTS.iter().position(|known| *known == dtype.part);
+    match place {
+        Some(place) if !dtype.complex => {
+            DEFAULT.store(place, Ordering::Relaxed);
+            Ok(())
+        }
+        _ => Err(PyTypeError::new_err(format!(
+            "set_default_dtype: the default is float32, float64, float16 or bfloat16, not {}",
+            dtype.name()
+        ))),
     }
 }
 

@@ -33,7 +33,7 @@ mod _core {
     #[pymodule_export]
     use super::device::{PyDevice, current_device, devices, scope_variable, set_default_device};
     #[pymodule_export]
-    use super::dtype::{PyDType, dtype};
+    use super::dtype::{PyDType, default_dtype, dtype, set_default_dtype};
     #[pymodule_export]
     use super::errors::{Error, GradientError, ScheduleError, TracedError};
     #[pymodule_export]
@@ -44,12 +44,12 @@ mod _core {
     #[pymodule_export]
     use super::primitives::{
         arange, arg_reduce, argsort, binary, bitcast, broadcast_to, cast, complex, complex_exp,
-        complex_log, concat, constant, count, diagonal, einsum, flip, fourier, full, imag, irfft,
-        linalg_cholesky, linalg_complement, linalg_det, linalg_eigh, linalg_eigvalsh, linalg_inv,
-        linalg_on_host, linalg_qr, linalg_slogdet, linalg_solve, linalg_svd, linalg_svdvals, map,
-        nonzero, ops, pad, permute, real, realize, reduce, repeat, reshape, result_type, rfft,
-        roll, scan, scatter, sort, squeeze, stack, take, take_along, tile, tril, triu, unsqueeze,
-        where_,
+        complex_log, concat, constant, copied, count, diagonal, einsum, flip, fourier, full, imag,
+        irfft, linalg_cholesky, linalg_complement, linalg_det, linalg_eig, linalg_eigh,
+        linalg_eigvals, linalg_eigvalsh, linalg_inv, linalg_on_host, linalg_qr, linalg_slogdet,
+        linalg_solve, linalg_svd, linalg_svdvals, map, nonzero, ops, pad, permute, real, realize,
+        reduce, repeat, reshape, result_type, rfft, roll, same_kind, scan, scatter, shares_cell,
+        sort, squeeze, stack, take, take_along, tile, tril, triu, unsqueeze, where_,
     };
 
     #[pymodule_init]

@@ -3,7 +3,7 @@
 //! Within a kind as the Array API says. Between kinds, where it says nothing: truth values are numbers beside numbers,
 //! and whole numbers become the float or complex dtype they meet.
 
-use crate::dtype::{FLOAT, INT, PyDType};
+use crate::dtype::{self, INT, PyDType};
 use loopwright_ops::{DType, Kind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -15,7 +15,12 @@ pub(crate) enum Number {
     /// Between the smallest `i64` and the largest `u64`.
     Int(i128),
     Float(f64),
+    /// A numpy scalar of float64, which is an instance of Python's `float`: beside floats it is one of those, elsewhere it
+    /// keeps its dtype.
+    Double(f64),
     Complex(f64, f64),
+    /// The same of complex128.
+    DoubleComplex(f64, f64),
 }
 
 impl Number {
@@ -25,8 +30,10 @@ impl Number {
             Number::Bool(_) => PyDType::real(DType::Bool),
             Number::Int(value) if value > i128::from(i64::MAX) => PyDType::real(DType::U64),
             Number::Int(_) => PyDType::real(INT),
-            Number::Float(_) => PyDType::real(FLOAT),
-            Number::Complex(..) => PyDType::pair(FLOAT),
+            Number::Float(_) => PyDType::real(dtype::float()),
+            Number::Double(_) => PyDType::real(DType::F64),
+            Number::Complex(..) => complex_of(dtype::float()),
+            Number::DoubleComplex(..) => PyDType::pair(DType::F64),
         }
     }
 
@@ -37,13 +44,20 @@ impl Number {
             Number::Bool(_) => other,
             Number::Int(_) if kind == Kind::Bool => PyDType::real(INT),
             Number::Int(_) => other,
-            Number::Float(_) if kind == Kind::Float => other,
-            Number::Float(_) => PyDType::real(FLOAT),
-            Number::Complex(..) => match other.part {
-                DType::F64 => PyDType::pair(DType::F64),
-                _ => PyDType::pair(DType::F32),
-            },
+            Number::Float(_) | Number::Double(_) if kind == Kind::Float => other,
+            Number::Complex(..) | Number::DoubleComplex(..) if kind == Kind::Float => {
+                complex_of(other.part)
+            }
+            _ => self.own(),
         }
+    }
+}
+
+/// The complex dtype whose parts hold a float dtype.
+fn complex_of(part: DType) -> PyDType {
+    match part {
+        DType::F64 => PyDType::pair(DType::F64),
+        _ => PyDType::pair(DType::F32),
     }
 }
 
@@ -80,6 +94,19 @@ pub(crate) fn promoted(a: PyDType, b: PyDType) -> PyResult<PyDType> {
         (Kind::Unsigned, Kind::Signed) => mixed(right, left).ok_or_else(refuse)?,
     };
     Ok(PyDType::real(part))
+}
+
+/// Whether elements of one dtype may be written into an array of another: within a kind, or from a lower to a higher
+/// one, in the order boolean, unsigned, signed, floating-point, complex. (What numpy calls `same_kind`.)
+pub(crate) fn is_same_kind(from: PyDType, to: PyDType) -> bool {
+    let rank = |dtype: PyDType| match (dtype.complex, dtype.part.kind()) {
+        (true, _) => 4,
+        (_, Kind::Float) => 3,
+        (_, Kind::Signed) => 2,
+        (_, Kind::Unsigned) => 1,
+        (_, Kind::Bool) => 0,
+    };
+    rank(from) <= rank(to)
 }
 
 /// The signed dtype that holds both.

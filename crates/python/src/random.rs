@@ -2,7 +2,7 @@
 
 use crate::array::{Array, Value, is_recording, made_of};
 use crate::device;
-use crate::dtype::{FLOAT, PyDType};
+use crate::dtype::{self, PyDType};
 use crate::variable::{PyVariable, object};
 use loopwright_graph::Array as HostArray;
 use loopwright_nn::{Part, State};
@@ -191,7 +191,7 @@ fn shape_of(shape: Any<'_, '_>) -> PyResult<Vec<usize>> {
 
 fn float(dtype: Option<Any<'_, '_>>) -> PyResult<DType> {
     let Some(dtype) = dtype else {
-        return Ok(FLOAT);
+        return Ok(dtype::float());
     };
     let dtype = PyDType::of_any(dtype)?;
     match dtype.is_float() {

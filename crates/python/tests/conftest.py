@@ -8,6 +8,9 @@ import zlib
 import pytest
 from hypothesis import HealthCheck, settings
 
+#: The public suite has its own options and settings: `public_suite.py` runs it.
+collect_ignore = ["array-api-tests"]
+
 DEVICES = ("x86", "cc", "interp")
 
 #: One of how many conformance tests is run where nothing is said. A new program is a run of the C

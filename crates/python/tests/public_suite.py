@@ -1,58 +1,59 @@
 """Runs the public conformance suite of the Array API standard (`array-api-tests`) on Loopwright.
 
-The suite is a Git repository and no package: check it out, with its submodule, and say where it is:
+    python crates/python/tests/public_suite.py --version 2025.12 --device x86 --examples 100 --seed 1
 
-    git clone --recurse-submodules https://github.com/data-apis/array-api-tests
-    ARRAY_API_TESTS=array-api-tests python crates/python/tests/public_suite.py
-
-Further arguments go to pytest. What is not expected to pass stands in `array-api-skips.txt`, with the
-reason. Where there is no checkout, nothing is run, and that is said; with `--required` it is a failure.
+Without `--version` it runs both versions that the copy in `array-api-tests` has stubs for. Further arguments go to
+pytest. Each version is run on the namespace that arrays give for it. All of it is expected to pass: there is no file of
+skips.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-SKIPS = Path(__file__).with_name("array-api-skips.txt")
-#: As many random examples of each test; the suite's own number takes about an hour.
-EXAMPLES = 20
+SUITE = Path(__file__).with_name("array-api-tests")
+VERSIONS = ("2024.12", "2025.12")
+
+#: The module that the suite tests, as the text of a program: the suite takes that where a name does not do.
+MODULE = (
+    "exec('import loopwright; xp = loopwright.zeros(0).__array_namespace__(api_version=\"{version}\")')"
+)
 
 
-def skips() -> list[str]:
-    """The tests that are not run, without the reasons."""
-    lines = (line.partition("#")[0].strip() for line in SKIPS.read_text().splitlines())
-    return [line for line in lines if line]
+def run(version: str, device: str, examples: int, seed: int, arguments: list[str]) -> int:
+    """The exit code of a run of the suite: 0 where everything has passed."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {
+            **os.environ,
+            "ARRAY_API_TESTS_MODULE": MODULE.format(version=version),
+            "ARRAY_API_TESTS_VERSION": version,
+            "LOOPWRIGHT_DEVICE": device,
+            "HYPOTHESIS_STORAGE_DIRECTORY": folder,
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        command = [sys.executable, "-m", "pytest", "array_api_tests", "-p", "no:cacheprovider"]
+        command += ["--disable-deadline", "--max-examples", str(examples)]
+        command += [f"--hypothesis-seed={seed}", *arguments]
+        return subprocess.run(command, cwd=SUITE, env=environment, check=False).returncode
 
 
 def main(arguments: list[str]) -> int:
-    required = "--required" in arguments
-    arguments = [one for one in arguments if one != "--required"]
-    folder = os.environ.get("ARRAY_API_TESTS", "")
-    if not folder or not (Path(folder) / "array_api_tests").is_dir():
-        where = f"{folder} is no checkout of it" if folder else "ARRAY_API_TESTS is not set"
-        print("=" * 78)
-        print(f"SKIPPED: the public suite array-api-tests was NOT run: {where}.")
-        print("=" * 78)
-        return 1 if required else 0
-    environment = {
-        **os.environ,
-        "ARRAY_API_TESTS_MODULE": "loopwright",
-        "ARRAY_API_TESTS_VERSION": "2024.12",
-    }
-    command = [sys.executable, "-m", "pytest", "array_api_tests", "--disable-deadline"]
-    command += [
-        "--skips-file",
-        str(SKIPS.resolve()),
-        "--max-examples",
-        str(EXAMPLES),
-        "--derandomize",
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--version", choices=VERSIONS, action="append", help="default: both")
+    parser.add_argument("--device", default=os.environ.get("LOOPWRIGHT_DEVICE", "x86"))
+    parser.add_argument("--examples", type=int, default=100, help="of each property (100)")
+    parser.add_argument("--seed", type=int, default=1, help="of the random examples (1)")
+    options, rest = parser.parse_known_args(arguments)
+    codes = [
+        run(version, options.device, options.examples, options.seed, rest)
+        for version in options.version or VERSIONS
     ]
-    return subprocess.run(
-        [*command, *arguments], cwd=folder, env=environment, check=False
-    ).returncode
+    return max(codes)
 
 
 if __name__ == "__main__":

@@ -315,6 +315,7 @@ fn why_not_inline(op: &NodeOp) -> Option<&'static str> {
         | NodeOp::Map(_)
         | NodeOp::Cast
         | NodeOp::Bitcast
+        | NodeOp::Previous { .. }
         | NodeOp::View(_)
         | NodeOp::Gather { .. } => None,
     }

@@ -7,7 +7,7 @@
 //! | | in a function that is traced | gradients | steps |
 //! | --- | --- | --- | --- |
 //! | [`choose`] | yes | yes | both sides are computed |
-//! | [`scan`] | yes | yes | part of the program, at most [`MAX_UNROLLED`] |
+//! | [`scan`] | yes | yes | any number, a loop of the program |
 //! | [`repeat_at_most`] | yes | yes | part of the program, at most [`MAX_UNROLLED`] |
 //! | [`scan_values`] | no | no | any number, one compiled body |
 //! | [`while_loop`] | no | no | any number, one compiled body |
@@ -17,12 +17,14 @@ use crate::error::{ErrorKind, TensorError};
 use crate::jit::{Jit, jit};
 use crate::node::Tensor;
 use crate::ops::{AxisRef, axis_place, realize, select, stack};
+use crate::recurrence::looped;
 use crate::shape::{Axis, Shape};
 use crate::size;
 use crate::trace;
 use crate::tree::Tree;
 use loopwright_graph::Array;
 use loopwright_ops::DType;
+use loopwright_symbolic::Expr;
 use std::sync::Arc;
 
 /// How many steps a loop that becomes a part of a program can have: a program grows with its steps, and so
@@ -102,6 +104,46 @@ pub fn choose<T: Tree>(condition: &Tensor, a: &T, b: &T) -> Result<T, TensorErro
     }))
 }
 
+/// The axis that steps go along: its size, and its place in each tensor.
+#[track_caller]
+fn steps_along<X: Tree>(
+    op: &str,
+    xs: &X,
+    axis: &AxisRef,
+) -> Result<(Expr, Vec<usize>), TensorError> {
+    let (mut length, mut places): (Option<Expr>, Vec<usize>) = (None, Vec::new());
+    for leaf in xs.leaves() {
+        leaf.check()?;
+        let place = axis_place(op, leaf.shape(), axis)?;
+        let size = &leaf.shape().axes()[place].size;
+        match &length {
+            Some(length) if !size::equate(length, size) => {
+                let shown = |size: &Expr| match size.as_const() {
+                    Some(size) => size.to_string(),
+                    None => "an unknown number of".to_owned(),
+                };
+                let reason = format!(
+                    "one tensor has {} steps and another {}",
+                    shown(length),
+                    shown(size)
+                );
+                return Err(TensorError::new(refuse(op, reason)));
+            }
+            Some(_) => {}
+            None => length = Some(size.clone()),
+        }
+        places.push(place);
+    }
+    match length {
+        Some(length) => Ok((length, places)),
+        None => {
+            let reason =
+                "there is no tensor to step along; `repeat_at_most` and `while_loop` need none";
+            Err(TensorError::new(refuse(op, reason)))
+        }
+    }
+}
+
 /// How many steps there are along an axis that all tensors have, and its place in each of them.
 #[track_caller]
 fn steps<X: Tree>(op: &str, xs: &X, axis: &AxisRef) -> Result<(usize, Vec<usize>), TensorError> {
@@ -176,8 +218,12 @@ fn check_length(op: &str, length: usize, otherwise: &str) -> Result<(), TensorEr
 /// Steps along an axis: `step` gets what it carries and the elements at its place, and gives what it
 /// carries on and an output. Gives what is carried at the end, and all outputs along a new first axis.
 ///
-/// All steps become a part of the formula: it can be traced and has gradients, and there are at most
-/// [`MAX_UNROLLED`]. What needs memory for gradients can be computed again: see [`Tensor::recomputed`].
+/// The steps become a loop of the program, of any length, which may be known only when it runs: a step is called once, with
+/// tensors that stand for those of any one step. It can be traced and has gradients, which are a loop the other way;
+/// what that reads of every step is kept in memory.
+///
+/// A step that has a loop of its own, scatters, gathers from what is carried, sets a variable or asks for a value is written
+/// out instead, once for each of at most [`MAX_UNROLLED`] steps.
 ///
 /// ```
 /// # use loopwright_x86 as _;
@@ -205,17 +251,39 @@ pub fn scan<C: Tree, X: Tree, Y: Tree>(
     axis: impl Into<AxisRef>,
     step: impl Fn(&C, &X) -> (C, Y),
 ) -> Result<(C, Y), TensorError> {
-    let (length, places) = steps("scan", xs, &axis.into())?;
-    check_length(
-        "scan",
-        length,
-        "go along shorter parts, or use `scan_values`, which needs no gradient",
-    )?;
+    let (length, places) = steps_along("scan", xs, &axis.into())?;
+    let known = length
+        .as_const()
+        .and_then(|length| usize::try_from(length).ok());
+    if known == Some(1) {
+        return written_out(first, xs, &places, 1, step);
+    }
+    let alike = |before: &C, after: &C| check_alike("scan", before, after);
+    let looped = looped(first, xs, (&length, &places), &step, alike);
+    match (looped, known) {
+        (Ok((_, outputs)), Some(0)) => Ok((first.replace(&mut Tensor::clone), outputs)),
+        (Ok(found), _) => Ok(found),
+        // What cannot be a loop is written out; where the step itself is wrong, that says so.
+        (Err(error), None | Some(0)) => Err(error),
+        (Err(error), Some(length)) if length > MAX_UNROLLED => Err(error),
+        (Err(_), Some(length)) => written_out(first, xs, &places, length, step),
+    }
+}
+
+/// Steps that are a part of the formula one by one.
+#[track_caller]
+fn written_out<C: Tree, X: Tree, Y: Tree>(
+    first: &C,
+    xs: &X,
+    places: &[usize],
+    length: usize,
+    step: impl Fn(&C, &X) -> (C, Y),
+) -> Result<(C, Y), TensorError> {
     let mut carried: Option<C> = None;
     let mut outputs = Vec::with_capacity(length);
     for at in 0..length {
         let before = carried.as_ref().unwrap_or(first);
-        let (after, output) = step(before, &at_step(xs, &places, at));
+        let (after, output) = step(before, &at_step(xs, places, at));
         check_alike("scan", before, &after)?;
         outputs.push(output);
         carried = Some(after);

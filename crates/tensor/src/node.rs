@@ -93,6 +93,15 @@ pub(crate) enum Kind {
         over: usize,
         descending: bool,
     },
+    /// What a loop carries, one step back along an axis (one step on if it is reversed), zero where there is none. What it
+    /// is the previous value of stands in the [`Kind::Recurred`] through which all that is made of it leaves the loop.
+    Previous {
+        over: usize,
+        reverse: bool,
+    },
+    /// The first operand, which loops compute. For everything that they carry, two more: its formula, and the
+    /// [`Kind::Previous`] that stands for it one step back.
+    Recurred,
     /// The operand, and something about it that is no value.
     Marked(Mark),
 }

@@ -16,17 +16,20 @@
 //! # Ok::<(), loopwright_tensor::TensorError>(())
 //! ```
 //!
+//! All distributions have the same bits on every device: they are made of ops that are rounded alike everywhere.
+//!
 //! The bits are those of `GraphBuilder::random_bits` of the graph crate: Threefry-2x32-20 with the key as
 //! seed and the place in row-major order as counter. A key is used for one tensor; [`Key::split`] and
 //! [`Key::fold_in`] make others of it, and a [`Generator`] makes one after the other.
 
 use crate::error::{ErrorKind, TensorError};
+use crate::exact::{cos_of_turns, log, mul_add, normal_quantile};
 use crate::node::Tensor;
 use crate::ops::{AxisRef, failure, select, settle};
 use crate::shape::{Axis, IntoShape, Places, Shape};
 use crate::size;
 use crate::variable::Variable;
-use loopwright_ops::{DType, Scalar};
+use loopwright_ops::{DType, Op, Scalar};
 
 /// Counters of keys made of keys: no tensor has so many elements.
 const SPLIT: u64 = 1 << 63;
@@ -278,9 +281,50 @@ pub fn normal(key: &Key, shape: impl IntoShape, dtype: DType) -> Tensor {
         true => fraction(&bits, 64 - 2 * digits, digits, wide),
         false => fraction(&key.seed.threefry(&bits), 64 - digits, digits, wide),
     };
-    // log1p(-u) with u in [0, 1) is finite, where log(u) is not.
-    let radius = ((-u).log1p() * -2.0).sqrt();
-    (radius * (v * std::f64::consts::TAU).cos()).cast(dtype)
+    // 1 - u with u in [0, 1) has a finite logarithm, and is exact.
+    let radius = (log(&(1.0 - u)) * -2.0).sqrt();
+    // A product could be contracted with a sum that it is a part of later.
+    mul_add(&radius, &cos_of_turns(&v), &radius.number(0)).cast(dtype)
+}
+
+/// `-log(1 - u)` for uniform numbers, in the dtype in which it is computed.
+#[track_caller]
+fn wide_exponential(key: &Key, shape: impl IntoShape, dtype: DType) -> Tensor {
+    // Not its negative: that of 0 has a sign.
+    log(&(1.0 - uniform(key, shape, dtype).cast(dtype.compute()))).abs()
+}
+
+/// Uniformly distributed numbers from `low` to `high`, of a float dtype; the same on every device.
+#[track_caller]
+pub fn uniform_between(
+    key: &Key,
+    shape: impl IntoShape,
+    low: f64,
+    high: f64,
+    dtype: DType,
+) -> Tensor {
+    stretched(&uniform(key, shape, dtype), high - low, low)
+}
+
+/// Normally distributed numbers of a mean and a standard deviation, of a float dtype; the same on every device.
+#[track_caller]
+pub fn normal_of(
+    key: &Key,
+    shape: impl IntoShape,
+    mean: f64,
+    deviation: f64,
+    dtype: DType,
+) -> Tensor {
+    stretched(&normal(key, shape, dtype), deviation, mean)
+}
+
+/// `drawn * factor + offset`, rounded once.
+#[track_caller]
+fn stretched(drawn: &Tensor, factor: f64, offset: f64) -> Tensor {
+    if drawn.is_failed() {
+        return drawn.clone();
+    }
+    mul_add(drawn, &drawn.number(factor), &drawn.number(offset))
 }
 
 /// True with a probability (`bool`), to 24 bits of precision.
@@ -319,7 +363,10 @@ pub fn randint(key: &Key, shape: impl IntoShape, low: i64, high: i64) -> Tensor 
 /// Numbers of the exponential distribution of mean 1.
 #[track_caller]
 pub fn exponential(key: &Key, shape: impl IntoShape, dtype: DType) -> Tensor {
-    -(-uniform(key, shape, dtype)).log1p()
+    match digits("exponential", dtype) {
+        Ok(_) => wide_exponential(key, shape, dtype).cast(dtype),
+        Err(error) => Tensor::of_error(error),
+    }
 }
 
 /// Numbers of the standard Gumbel distribution: the largest of logits plus such numbers is drawn with
@@ -331,26 +378,15 @@ pub fn gumbel(key: &Key, shape: impl IntoShape, dtype: DType) -> Tensor {
         Err(error) => return Tensor::of_error(error),
     };
     // 0 would give an infinity; half of the smallest step stands for it.
-    let draw = uniform(key, shape, dtype);
+    let draw = wide_exponential(key, shape, dtype);
     let draw = draw.maximum(&draw.number((-f64::from(digits) - 1.0).exp2()));
-    -(-(-draw).log1p()).log()
+    (-log(&draw)).cast(dtype)
 }
 
-/// The inverse error function: a rational start and Newton's steps.
-#[track_caller]
-fn erf_inverse(y: &Tensor) -> Tensor {
-    // By Winitzki, to 2e-3 relative; each step squares the error.
-    let a = 0.147;
-    let log = (-(y * y)).log1p();
-    let half = &log * 0.5 + 2.0 / (std::f64::consts::PI * a);
-    let square = (&half * &half - &log / a).sqrt() - half;
-    // Rounding could make it negative near 0.
-    let mut x = square.maximum(&square.number(0)).sqrt().copysign(y);
-    for _ in 0..3 {
-        let slope = (-(&x * &x)).exp() * std::f64::consts::FRAC_2_SQRT_PI;
-        x = &x - (x.erf() - y) / slope;
-    }
-    x
+/// The error function on the host.
+fn erf(x: f64) -> f64 {
+    let operand = Scalar::from_f64(DType::F64, x);
+    loopwright_ops::evaluate(Op::Erf, &[operand]).map_or(f64::NAN, Scalar::to_f64)
 }
 
 /// Normally distributed numbers within bounds: of a normal distribution cut off at `low` and `high`, which
@@ -374,12 +410,11 @@ pub fn truncated_normal(
     }
     // By the inverse of the distribution between those of the bounds.
     let wide = dtype.compute();
-    let edge = |bound: f64| Tensor::constant(Scalar::from_f64(wide, bound.clamp(-5.0, 5.0)));
     let scale = std::f64::consts::FRAC_1_SQRT_2;
-    let (from, to) = ((edge(low) * scale).erf(), (edge(high) * scale).erf());
-    let draw = uniform(key, shape, wide);
-    let y = &from + (to - &from) * draw;
-    let x = erf_inverse(&y) * std::f64::consts::SQRT_2;
+    // How much more than 1/2 the probability of smaller numbers is.
+    let share = |bound: f64| 0.5 * erf(bound.clamp(-5.0, 5.0) * scale);
+    let (from, to) = (share(low), share(high));
+    let x = normal_quantile(&stretched(&uniform(key, shape, wide), to - from, from));
     x.clip(low.max(-5.0), high.min(5.0)).cast(dtype)
 }
 

@@ -24,6 +24,8 @@ thread_local! {
     static TRACE: RefCell<Option<Trace>> = const { RefCell::new(None) };
     /// How many functions that are mapped over an axis are inside each other.
     static MAPPED: Cell<usize> = const { Cell::new(0) };
+    /// Whether the step of a loop is traced.
+    static SCANNED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The name of the function that is traced on this thread.
@@ -55,6 +57,24 @@ pub(crate) fn mapped<T>(run: impl FnOnce() -> T) -> T {
     MAPPED.set(MAPPED.get() + 1);
     let _leave = Leave;
     run()
+}
+
+/// Whether the step of a loop is traced on this thread.
+pub(crate) fn is_scanned() -> bool {
+    SCANNED.get()
+}
+
+/// Runs the step of a loop with tensors that stand for those of one step.
+pub(crate) fn scanned<T>(run: impl FnOnce() -> T) -> T {
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            SCANNED.set(false);
+        }
+    }
+    SCANNED.set(true);
+    let _leave = Leave;
+    mapped(run)
 }
 
 /// Whether there are tensors on this thread that stand for arguments of a function, and have no values.

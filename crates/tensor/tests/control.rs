@@ -5,7 +5,7 @@ use loopwright_interp as _;
 use loopwright_runtime::{Runtime, RuntimeOptions};
 use loopwright_tensor::{
     DType, MAX_UNROLLED, Session, Tensor, TensorError, Variable, choose, jit, repeat_at_most,
-    repeat_while, scan, scan_values, while_loop,
+    repeat_while, scan, scan_values, stack, while_loop,
 };
 use loopwright_x86 as _;
 
@@ -151,11 +151,22 @@ fn many_steps_with_one_compiled_body() {
         assert_eq!(all.to_vec::<i64>()?[count - 1] as f64, last);
         // The body, and what the first state is made of.
         assert!(session.compilations().compiled <= before + 2);
-        let text = message(scan(&Tensor::scalar(0), &x, 0, |sum, x| {
+        // A loop of the program has as many.
+        let (sum, _) = scan(&Tensor::scalar(0), &x, 0, |sum, x| {
             (sum + x, Tensor::scalar(0))
+        })?;
+        assert_eq!(sum.item()?, last);
+        // What cannot be a loop is written out, and that has its limits.
+        let text = message(scan(&Tensor::scalar(0), &x, 0, |sum, x| {
+            let (inner, _) = scan(sum, &x.unsqueeze(0), 0, |sum, x| (sum + x, x.clone()))
+                .unwrap_or_else(|error| (Tensor::from_error(error), Tensor::scalar(0)));
+            let sorted = stack(&[&inner, &inner], 0)
+                .take(&Tensor::from([0i64]), 0)
+                .sum(..);
+            (sorted, Tensor::scalar(0))
         }));
         assert!(
-            text.contains("3072 steps would become a part of the program"),
+            text.contains("gathers from something that depends"),
             "{text}"
         );
         Ok(())

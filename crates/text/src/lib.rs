@@ -17,12 +17,16 @@
 //! assert!(error.render(&source).contains("dim i = 8"));
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod cursor;
 mod diagnostic;
+mod escape;
 mod lexer;
 mod source;
 
 pub use cursor::Cursor;
 pub use diagnostic::{Diagnostic, Label};
+pub use escape::{escape, escape_line, is_obeyed};
 pub use lexer::{Token, lex};
 pub use source::{Source, Span};

@@ -9,6 +9,8 @@
 //! [`load_as`] reads what other programs saved, under their names and in their layouts: a model of PyTorch,
 //! or one of Hugging Face's.
 
+#![forbid(unsafe_code)]
+
 mod digits;
 mod error;
 mod saved;

@@ -142,6 +142,16 @@ impl X86 {
         }
     }
 
+    /// The backend for a machine of this level, which need not be this one: its code can be written and looked at
+    /// anywhere. To run it is for such a machine.
+    #[doc(hidden)]
+    pub fn for_level(level: Level) -> X86 {
+        X86 {
+            level: Ok(level),
+            tiles: false,
+        }
+    }
+
     /// The same for a machine with a matrix unit, which need not be this one: its code can be looked at anywhere.
     #[doc(hidden)]
     pub fn with_matrix_unit(self) -> X86 {

@@ -1,5 +1,7 @@
 //! What the tests share: programs from text, and the two backends that every build has.
 
+#![allow(dead_code, reason = "no test uses all of it")]
+
 use loopwright_backend::{Backend, Bound, CompileOptions, Compiler, Program};
 use loopwright_cc::CcBackend;
 use loopwright_graph::{Array, Graph, parse};

@@ -7,7 +7,7 @@ mod tensors;
 
 use crate::field::Field;
 use crate::race::Limits;
-use crate::report::{Report, Row};
+use crate::report::{Measured, Report, Row};
 use crate::work::{Counted, Fill, Work};
 use crate::{BenchError, Options, cores, peer};
 use loopwright_roofline::Roofline;
@@ -149,35 +149,39 @@ pub fn cpu_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, BenchE
     if has_bf16() || only.is_some_and(|only| only.contains("bf16")) {
         works.extend(bf16_works());
     }
-    let mut rows = Vec::new();
+    let mut measured = Measured::default();
     let mut versions = BTreeMap::new();
     for work in works.into_iter().filter(|work| wanted(&work.name)) {
         say(&work.name);
-        let outcome = field.race(&work, &limits, |_| true)?;
-        let counted = work.counted;
-        let goal = (!outcome.others.is_empty()).then_some(LEAST_RATIO);
-        let near_the_ceiling = LARGE_MATMULS.contains(&work.name.as_str());
-        let row = Row::new(
-            work.name,
-            counted.unit(),
-            counted.figure(outcome.ours.median),
-            outcome.others(|times| counted.figure(times.median)),
-            goal,
-        );
-        let share = ceilings.and_then(|ceilings| counted.share(outcome.ours.median, &ceilings));
-        versions.extend(outcome.versions);
-        rows.push(
-            row.with_roofline(share, near_the_ceiling.then_some(LEAST_SHARE))
-                .with_left_out(outcome.left_out),
-        );
+        let name = work.name.clone();
+        let row = field.race(&work, &limits, |_| true).map(|outcome| {
+            let counted = work.counted;
+            let goal = (!outcome.others.is_empty()).then_some(LEAST_RATIO);
+            let near_the_ceiling = LARGE_MATMULS.contains(&work.name.as_str());
+            let row = Row::new(
+                work.name,
+                counted.unit(),
+                counted.figure(outcome.ours.median),
+                outcome.others(|times| counted.figure(times.median)),
+                goal,
+            );
+            let share = ceilings.and_then(|ceilings| counted.share(outcome.ours.median, &ceilings));
+            versions.extend(outcome.versions);
+            [
+                row.with_roofline(share, near_the_ceiling.then_some(LEAST_SHARE))
+                    .with_left_out(outcome.left_out),
+            ]
+        });
+        measured.take(&name, row);
     }
-    rows.extend(tensors::rows(&field, &limits, &wanted, say)?);
-    rows.extend(symbolic::rows(field.ours(), &limits, &wanted, say)?);
+    tensors::rows(&field, &limits, &wanted, say, &mut measured);
+    symbolic::rows(field.ours(), &limits, &wanted, say, &mut measured);
     let bars = field.peers().map(|peer| {
         let goal = COMPILERS.contains(&peer);
         (peer, goal.then_some(LEAST_GEOMEAN_TO_COMPILERS))
     });
-    let report = Report::new(rows)
+    let report = measured
+        .into_report()
         .with_standings(bars)
         .in_order_of(peer::names());
     Ok(Report {

@@ -4,7 +4,7 @@ use crate::BenchError;
 use crate::exchange::compare;
 use crate::field::Ours;
 use crate::race::{Limits, Racer, race};
-use crate::report::Row;
+use crate::report::{Measured, Row};
 use crate::side::Side;
 use crate::work::Work;
 use loopwright::backend::Backend;
@@ -18,16 +18,16 @@ pub(super) fn rows(
     limits: &Limits,
     wanted: &dyn Fn(&str) -> bool,
     say: &dyn Fn(&str),
-) -> Result<Vec<Row>, BenchError> {
-    let mut rows = Vec::new();
+    measured: &mut Measured,
+) {
     for size in [128, 256, 512, 1024, 2048] {
         let symbolic = Work::symbolic_matmul(size);
         if wanted(&symbolic.name) {
             say(&symbolic.name);
-            rows.push(row(&symbolic, &Work::matmul(size), backend, limits)?);
+            let row = row(&symbolic, &Work::matmul(size), backend, limits);
+            measured.take(&symbolic.name, row.map(|row| [row]));
         }
     }
-    Ok(rows)
 }
 
 fn row(

@@ -3,9 +3,9 @@
 use super::works;
 use crate::field::{Field, Ours};
 use crate::race::{Limits, Racer};
-use crate::report::Row;
+use crate::report::{Measured, Row};
 use crate::sample::seconds;
-use crate::work::ours;
+use crate::work::{Work, ours};
 use crate::{BenchError, Results};
 use loopwright::graph::Array;
 use loopwright::nn::{Optimizer, Parameter, Sgd, cross_entropy};
@@ -137,19 +137,24 @@ pub(super) fn rows(
     limits: &Limits,
     wanted: &dyn Fn(&str) -> bool,
     say: &dyn Fn(&str),
-) -> Result<Vec<Row>, BenchError> {
+    measured: &mut Measured,
+) {
     let works = works().into_iter();
     let mut works = works.filter(|work| work.request == REQUEST);
     let mut work = works.next().expect("the list has a training step");
     work.name = format!("{}, through tensors", work.name);
-    if !wanted(&work.name) {
-        return Ok(Vec::new());
+    if wanted(&work.name) {
+        say(&work.name);
+        measured.take(&work.name, both_rows(field, limits, &work));
     }
-    say(&work.name);
+}
+
+/// The step and the first of all steps.
+fn both_rows(field: &Field, limits: &Limits, work: &Work) -> Result<[Row; 2], BenchError> {
     let graph = work.graph()?;
     let inputs = work.inputs(&graph)?;
     let mut own = Tensors::new(&work.name, field.ours().name(), &inputs)?;
-    let outcome = field.race_with(&mut own, &work, &inputs, limits, |peer| {
+    let outcome = field.race_with(&mut own, work, &inputs, limits, |peer| {
         PEERS.contains(&peer)
     })?;
     let counted = work.counted;
@@ -169,7 +174,7 @@ pub(super) fn rows(
         Some(MOST_MILLISECONDS),
     );
     let step = step.with_left_out(outcome.left_out);
-    Ok(vec![step.beside_the_list(), first.beside_the_list()])
+    Ok([step.beside_the_list(), first.beside_the_list()])
 }
 
 #[cfg(test)]

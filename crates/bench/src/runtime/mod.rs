@@ -9,7 +9,7 @@ mod routine;
 mod task_queue;
 
 use crate::peer::PeerError;
-use crate::report::{Report, Row};
+use crate::report::{Measured, Report, Row};
 use crate::sample::{median, seconds};
 use crate::{Against, BenchError, Options};
 use std::collections::BTreeMap;
@@ -129,11 +129,11 @@ pub fn runtime_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, Be
         samples: options.samples,
         say,
     };
-    let mut rows = Vec::new();
-    rows.extend(task_queue::rows(&plan)?);
-    rows.extend(parallel_loop::rows(&plan)?);
-    rows.extend(routine::rows(&options.device, &plan)?);
-    Ok(Report::new(rows))
+    let mut measured = Measured::default();
+    measured.take("tasks", task_queue::rows(&plan));
+    measured.take("parallel loops", parallel_loop::rows(&plan));
+    measured.take("routines", routine::rows(&options.device, &plan));
+    Ok(measured.into_report())
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use crate::arguments::{BenchOptions, Suite};
 use crate::device;
 use crate::failure::Failure;
-use crate::terminal::Terminal;
+use crate::files::write_text;
+use crate::terminal::{Shown as _, Terminal, complain};
 use loopwright_bench::{
     Against, BenchError, Options, Report, compile_suite, cpu_suite, runtime_suite,
 };
 use loopwright_config::Settings;
-use std::path::Path;
 use std::process::ExitCode;
 
 pub(crate) fn bench(
@@ -32,7 +32,7 @@ pub(crate) fn bench(
         environments: cache.join("bench"),
     };
     // Progress goes to stderr, so that the table or the JSON stands alone on stdout.
-    let say = |what: &str| eprintln!("measuring: {what}");
+    let say = |what: &str| complain(format!("measuring: {what}"));
     let report = match options.suite {
         Suite::Compile => compile_suite(&measured, &say),
         Suite::Cpu => cpu_suite(&measured, &say),
@@ -51,7 +51,13 @@ pub(crate) fn bench(
         terminal.text(&report.table())?;
     }
     write_files(options, &measured, &report, &value)?;
-    Ok(ExitCode::SUCCESS)
+    for failed in &report.failed {
+        eprintln!("failed: {}: {}", failed.work, failed.reason);
+    }
+    Ok(match report.failed.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(1),
+    })
 }
 
 /// The report as files, where they are asked for. It was printed before, so that a place that cannot be written to
@@ -62,14 +68,11 @@ fn write_files(
     report: &Report,
     value: &serde_json::Value,
 ) -> Result<(), Failure> {
-    let write = |path: &Path, text: &str| {
-        std::fs::write(path, text)
-            .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
-    };
+    let write = write_text;
     let suite = options.suite.name();
     if let Some(folder) = &options.write {
         std::fs::create_dir_all(folder)
-            .map_err(|error| Failure::new(format!("cannot make {}: {error}", folder.display())))?;
+            .map_err(|error| Failure::new(format!("cannot make {}: {error}", folder.shown())))?;
         write(&folder.join(format!("{suite}.txt")), &report.table())?;
         write(
             &folder.join(format!("{suite}.json")),
@@ -91,7 +94,7 @@ fn write_files(
     match report.plot(&title) {
         Some(svg) => write(&picture, &svg),
         None => {
-            eprintln!("no plot: no row has a peer");
+            complain("no plot: no row has a peer");
             Ok(())
         }
     }

@@ -3,7 +3,7 @@
 use crate::arguments::{CacheAction, CacheOptions};
 use crate::failure::Failure;
 use crate::table::Table;
-use crate::terminal::Terminal;
+use crate::terminal::{Shown as _, Terminal};
 use crate::units;
 use loopwright::backend::BackendError;
 use loopwright_cache::{CacheEntry, clear, entries};
@@ -21,7 +21,7 @@ pub(crate) fn cache(
         Failure::new("there is no cache: neither XDG_CACHE_HOME nor HOME is set")
             .help("set LOOPWRIGHT_CACHE_DIR to a directory")
     })?;
-    let shown = directory.display().to_string();
+    let shown = directory.shown();
     match &options.action {
         CacheAction::List(options) => {
             let entries = entries(directory).map_err(BackendError::from)?;

@@ -5,8 +5,9 @@ use crate::device::choose;
 use crate::failure::Failure;
 use crate::runtime::scheduler;
 use crate::table::Table;
-use crate::terminal::{Terminal, stderr_paints};
+use crate::terminal::{Shown as _, Terminal, stderr_paints};
 use crate::units;
+use crate::verbs::check_targets::check_targets;
 use indicatif::{ProgressBar, ProgressStyle};
 use loopwright::backend::Backend;
 use loopwright::cc::{self, CcBackend};
@@ -26,6 +27,9 @@ pub(crate) fn check(
     settings: &Settings,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, Failure> {
+    if let Some(targets) = options.targets {
+        return check_targets(targets, options, settings, terminal);
+    }
     let device = choose(settings)?;
     if !options.json {
         terminal.line(format!("checking {} ({})", device.name(), device.why()))?;
@@ -184,7 +188,7 @@ fn conclude(
             terminal.line(format!("    {line}"))?;
         }
         if let Some(file) = &failure.file {
-            terminal.line(format!("    the program is in {}", file.display()))?;
+            terminal.line(format!("    the program is in {}", file.shown()))?;
         }
     }
     if report.failures.len() > SHOWN {

@@ -19,7 +19,9 @@ pub(crate) fn config(
             .iter()
             .map(|key| (key.name().to_owned(), entry_json(settings, *key)))
             .collect();
-        terminal.json(&json!({ "file": file, "settings": all }))?;
+        let ignored = settings.ignored().iter().map(|(key, _)| key.name());
+        let ignored: Vec<&str> = ignored.collect();
+        terminal.json(&json!({ "file": file, "settings": all, "ignored": ignored }))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut table = Table::default();

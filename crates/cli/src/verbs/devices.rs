@@ -3,6 +3,7 @@
 use crate::arguments::JsonOnly;
 use crate::failure::Failure;
 use crate::runtime::runtime;
+use crate::table::padded;
 use crate::terminal::Terminal;
 use crate::units;
 use loopwright::backend::{Capabilities, Hardware, Level, Scheduler, Target, Unavailable};
@@ -145,7 +146,7 @@ fn print(
     let style = terminal.style;
     let Found { limits, target, .. } = device;
     let kind = format!("{:kinds$}", device.hardware.name());
-    let name = style.strong(&format!("{:width$}", device.name));
+    let name = style.strong(&padded(&device.name, width));
     if let Some(why) = &device.unavailable {
         let state = match why.broken {
             true => style.error("broken"),

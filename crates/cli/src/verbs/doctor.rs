@@ -3,7 +3,7 @@
 use crate::arguments::JsonOnly;
 use crate::failure::Failure;
 use crate::memory::available;
-use crate::terminal::Terminal;
+use crate::terminal::{Shown as _, Terminal};
 use crate::units;
 use loopwright::backend::{Describe, backends};
 use loopwright::cc::CcBackend;
@@ -109,7 +109,7 @@ fn compiler() -> Finding {
     let backend = CcBackend::from_env();
     let (found, help) = match backend.compiler() {
         Ok(compiler) => (
-            format!("{}, {}", compiler.path.display(), compiler.version),
+            format!("{}, {}", compiler.path.shown(), compiler.version),
             None,
         ),
         Err(why) => (why.reason, Some(why.help)),
@@ -152,7 +152,7 @@ fn cache(directory: Option<&Path>) -> Finding {
 }
 
 fn cache_state(directory: &Path) -> (String, Option<String>) {
-    let shown = directory.display();
+    let shown = directory.shown();
     let elsewhere = || Some("set LOOPWRIGHT_CACHE_DIR to a directory of your own".to_owned());
     if !directory.exists() {
         // It is made at the first need, in the nearest directory above that there is.

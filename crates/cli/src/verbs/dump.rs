@@ -3,6 +3,7 @@
 use crate::arguments::{DumpOptions, Stage};
 use crate::failure::Failure;
 use crate::program::Opened;
+use crate::table::padded;
 use crate::terminal::Terminal;
 use crate::units;
 use crate::verbs::dump_files::{Folder, file_name};
@@ -116,6 +117,9 @@ fn explained_tree(opened: &Opened<'_>, stages: &Stages) -> Result<String, Failur
         "# about {} by the cost model\n",
         units::duration(Duration::from_secs_f64(estimate.seconds.max(0.0)))
     );
+    if let Some(plainer) = &stages.plainer {
+        text += &format!("# {plainer}\n");
+    }
     if stages.reasons.is_empty() {
         text += "# the schedule was given: nobody chose these loops here\n";
     }
@@ -189,7 +193,7 @@ fn annotated_tree(
     for (number, line) in text.lines().enumerate() {
         let plain = number == 0 || line.trim() == "}";
         match if plain { None } else { comments.next() } {
-            Some(comment) => annotated += &format!("{line:width$}  # {comment}\n"),
+            Some(comment) => annotated += &format!("{}  # {comment}\n", padded(line, width)),
             None => annotated += &format!("{line}\n"),
         }
     }

@@ -5,7 +5,7 @@ use crate::device::Chosen;
 use crate::failure::Failure;
 use crate::files::write_text;
 use crate::program::Opened;
-use crate::terminal::Terminal;
+use crate::terminal::{Shown as _, Terminal};
 use crate::verbs::dump::{code_text, tree_text};
 use crate::verbs::dump_plan::plan_text;
 use loopwright::backend::Program;
@@ -50,7 +50,7 @@ impl<'o> Folder<'o> {
         program: &ProgramOptions,
     ) -> Result<Folder<'o>, Failure> {
         std::fs::create_dir_all(directory).map_err(|error| match directory.exists() {
-            true => Failure::new(format!("{} is not a directory", directory.display())),
+            true => Failure::new(format!("{} is not a directory", directory.shown())),
             false => Failure::file("make", directory, &error),
         })?;
         let sources = [Some(&program.program), program.schedule.as_ref()];
@@ -74,12 +74,12 @@ impl<'o> Folder<'o> {
         if self.is_source(&path) {
             return Err(Failure::new(format!(
                 "cannot write {}: it is what the program is read from",
-                path.display()
+                path.shown()
             ))
             .help("choose another directory"));
         }
         write_text(&path, text)?;
-        terminal.line(format!("wrote {}", path.display()))
+        terminal.line(format!("wrote {}", path.shown()))
     }
 
     fn is_source(&self, path: &Path) -> bool {
@@ -147,7 +147,9 @@ impl<'o> Folder<'o> {
         names.extend(passes.map(|(at, pass)| pass_file(at, pass)));
         for name in names {
             let path = self.directory.join(name);
-            if self.is_source(&path) {
+            // What a person has put there in the place of a file, such as a link, stays and is written to.
+            let regular = path.symlink_metadata().is_ok_and(|data| data.is_file());
+            if !regular || self.is_source(&path) {
                 continue;
             }
             match std::fs::remove_file(&path) {
@@ -209,7 +211,7 @@ fn compiler_in_words(opened: &Opened<'_>) -> String {
         cc::NAME => match CcBackend::from_env().compiler() {
             Ok(compiler) => format!(
                 "compiler: {}, {}\n",
-                compiler.path.display(),
+                compiler.path.shown(),
                 compiler.version
             ),
             Err(why) => format!("compiler: {why}\n"),

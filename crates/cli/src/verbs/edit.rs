@@ -45,8 +45,15 @@ pub(crate) fn edit(options: &EditOptions, settings: &Settings) -> Result<ExitCod
         strict: settings.strict(),
         graph: Arc::new(opened.graph),
     };
-    seat.edit(session).map_err(explain)?;
-    Ok(ExitCode::SUCCESS)
+    match seat.edit(session) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error @ EditorError::Signal { signal, .. }) => {
+            explain(error).report();
+            let code = u8::try_from(128 + signal).unwrap_or(u8::MAX);
+            Ok(ExitCode::from(code))
+        }
+        Err(error) => Err(explain(error)),
+    }
 }
 
 /// An array for every input and state, at random and always the same.

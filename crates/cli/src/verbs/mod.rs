@@ -1,8 +1,10 @@
 //! One file for each verb.
 
+pub(crate) mod allow;
 pub(crate) mod bench;
 pub(crate) mod cache;
 pub(crate) mod check;
+mod check_targets;
 pub(crate) mod config;
 pub(crate) mod devices;
 pub(crate) mod doctor;

@@ -2,21 +2,21 @@
 
 use crate::arguments::RunOptions;
 use crate::failure::Failure;
-use crate::files::{check_writable, read_array, write_array};
+use crate::files::{check_writable, read_array, write_array, write_text};
 use crate::memory::check_fits;
 use crate::preview::{Summary, describe, preview};
 use crate::program::{Compiled, NO_CAP, Opened};
 use crate::stores::Stores;
 use crate::table::Table;
-use crate::terminal::Terminal;
+use crate::terminal::{Shown as _, Terminal, complain};
 use crate::units;
+use loopwright::backend::Plainer;
 use loopwright::graph::{Array, Binding, Graph, NodeId, NodeOp};
 use loopwright::ops::DType;
 use loopwright::runtime::{LinkOptions, MERGE, Merge, Routine};
 use loopwright_config::Settings;
 use loopwright_tune::{fill_random, index_limit};
 use serde_json::{Map, Value, json};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -47,8 +47,7 @@ pub(crate) fn run(
         (Ok(_), Err(failure)) => return Err(failure),
         (Err(failure), traced) => {
             if let Ok(Some(path)) = traced {
-                // Where stderr is gone there is nobody to tell.
-                let _ = writeln!(std::io::stderr(), "note: {}", trace_written(path));
+                complain(format!("note: {}", trace_written(path)));
             }
             return Err(failure);
         }
@@ -64,7 +63,7 @@ pub(crate) fn run(
 fn trace_written(path: &Path) -> String {
     format!(
         "trace written to {}; open it at ui.perfetto.dev",
-        path.display()
+        path.shown()
     )
 }
 
@@ -82,6 +81,8 @@ struct Done {
     results: Vec<Produced>,
     compile: Duration,
     from_cache: bool,
+    /// Where the schedule stands in for one that was refused.
+    plainer: Option<Plainer>,
     /// How long each run took.
     times: Vec<Duration>,
     stores: Option<Stores>,
@@ -149,6 +150,7 @@ impl Run<'_> {
             results: self.results(&compiled, &routine)?,
             compile,
             from_cache,
+            plainer: compiled.program().plainer().cloned(),
             times,
             stores: match self.settings.log_stores() {
                 true => Some(Stores::of(&compiled, &routine)?),
@@ -226,7 +228,7 @@ impl Run<'_> {
         let (Some(trace), Some(path)) = (trace, self.settings.trace()) else {
             return Ok(None);
         };
-        trace.write(path)?;
+        write_text(path, &trace.to_json().to_string())?;
         Ok(Some(path))
     }
 
@@ -236,7 +238,7 @@ impl Run<'_> {
             options, opened, ..
         } = self;
         let style = terminal.style;
-        let path = options.program.program.display().to_string();
+        let path = options.program.program.shown();
         terminal.line(style.strong(&path))?;
         let device = opened.device.name();
         terminal.line(format!(
@@ -261,7 +263,7 @@ impl Run<'_> {
         for parameter in given {
             let array = describe(parameter.dtype, &parameter.shape);
             let from = match &parameter.file {
-                Some(path) => format!("from {}", path.display()),
+                Some(path) => format!("from {}", path.shown()),
                 None => format!("random, seed {}", options.seed),
             };
             let kind = if parameter.state { "(state)" } else { "" };
@@ -315,7 +317,7 @@ impl Run<'_> {
                 }
             }
             if let Some(path) = &result.file {
-                terminal.line(style.faint(&format!("  written to {}", path.display())))?;
+                terminal.line(style.faint(&format!("  written to {}", path.shown())))?;
             }
         }
         if let Some(stores) = &done.stores {
@@ -379,7 +381,7 @@ impl Run<'_> {
             .collect();
         let (median, best) = median_and_best(&done.times);
         let mut document = json!({
-            "program": options.program.program.display().to_string(),
+            "program": options.program.program.shown(),
             "device": opened.device.name(),
             "why": opened.device.why(),
             "skipped": skipped,
@@ -392,6 +394,12 @@ impl Run<'_> {
             "compile_ms": units::milliseconds(done.compile),
             "from_cache": done.from_cache,
         });
+        if let Some(plainer) = &done.plainer {
+            document["plainer_schedule"] = json!({
+                "reason": plainer.reason,
+                "in_its_place": plainer.effort.describe(),
+            });
+        }
         // Keys of what was asked for alone.
         if self.settings.verify() {
             document["verified"] = json!(true);

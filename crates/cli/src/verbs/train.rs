@@ -4,15 +4,16 @@ use crate::arguments::{Lesson, TrainOptions};
 use crate::device::choose;
 use crate::failure::Failure;
 use crate::files::{check_writable, write_text};
-use crate::interrupt::stop_flag;
-use crate::terminal::Terminal;
+use crate::interrupt::Stop;
+use crate::terminal::{Shown as _, Terminal};
 use indicatif::{ProgressBar, ProgressStyle};
 use loopwright::tensor::Session;
 use loopwright_chart::{LineChart, TerminalOptions, sparkline};
 use loopwright_config::Settings;
+use loopwright_files::STANDARD_OUTPUT;
 use loopwright_train::{Event, Options, Report, TrainError, digits};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -31,6 +32,7 @@ pub(crate) fn train(
     }
     let chosen = choose(settings)?;
     let session = Session::on(&chosen.device)?;
+    let stop = Stop::watch();
     let run = Options {
         epochs: options.epochs as usize,
         batch: options.batch as usize,
@@ -38,7 +40,7 @@ pub(crate) fn train(
         rate: options.rate,
         checkpoint: file.clone(),
         resume: options.resume,
-        stop: stop_flag(),
+        stop: stop.flag.clone(),
     };
     let device = format!("{} ({})", chosen.name(), chosen.why());
     let mut display = Display::new(terminal, &device, !options.json);
@@ -57,8 +59,7 @@ pub(crate) fn train(
         false => conclude(&report, &chart, options, file.as_ref(), terminal)?,
     }
     Ok(match report.stopped {
-        // As a shell has it for an interrupted command.
-        true => ExitCode::from(130),
+        true => stop.exit_code(),
         false => ExitCode::SUCCESS,
     })
 }
@@ -67,6 +68,9 @@ pub(crate) fn train(
 /// having named one.
 fn checkpoint(options: &TrainOptions) -> Result<Option<PathBuf>, Failure> {
     match (&options.checkpoint, options.resume) {
+        (Some(path), _) if path == Path::new(STANDARD_OUTPUT) => Err(Failure::usage(
+            "`--checkpoint` needs a file: it is written once an epoch, and read by `--resume`",
+        )),
         (Some(path), _) => Ok(Some(path.clone())),
         (None, true) => Err(
             Failure::usage("`--resume` needs `--checkpoint FILE`").help(format!(
@@ -218,7 +222,7 @@ fn conclude(
     let style = terminal.style;
     if report.history.len() > 1 {
         terminal.line("")?;
-        terminal.text(&chart.terminal(&TerminalOptions {
+        terminal.drawing(&chart.terminal(&TerminalOptions {
             colour: style.paints(),
             ..TerminalOptions::default()
         }))?;
@@ -250,7 +254,7 @@ fn conclude(
         (true, Some(path)) => {
             let next = format!(
                 "stopped; the same command with `--resume` goes on from {}",
-                path.display()
+                path.shown()
             );
             terminal.line(row("", next))?;
         }

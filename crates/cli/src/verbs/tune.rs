@@ -3,14 +3,15 @@
 use crate::arguments::TuneOptions;
 use crate::failure::Failure;
 use crate::files::{check_writable, read_text};
-use crate::interrupt::stop_flag;
+use crate::interrupt::Stop;
 use crate::program::Opened;
-use crate::terminal::{Style, Terminal};
+use crate::terminal::{Shown as _, Style, Terminal};
 use crate::units;
 use indicatif::{ProgressBar, ProgressStyle};
 use loopwright::graph::print;
 use loopwright::looptree::Plan;
 use loopwright_config::{Key, Origin, Settings};
+use loopwright_files::{Destination, STANDARD_OUTPUT};
 use loopwright_tune::{Options, Outcome, Progress, Report, TUNED, TuneError, Work};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -33,6 +34,13 @@ pub(crate) fn tune(
     let log = with_log_extension(&out);
     for path in [&out, &log] {
         check_writable(path)?;
+        // It is written whenever something better is found, and read again.
+        if !Destination::of(path).is_ok_and(|place| place.is_regular()) {
+            return Err(Failure::new(format!(
+                "cannot keep schedules in {}: it is not a regular file",
+                path.shown()
+            )));
+        }
     }
     let start = match &opened.schedule {
         None => None,
@@ -49,7 +57,7 @@ pub(crate) fn tune(
         seed: options.seed,
     };
     let tuned = Options {
-        name: options.program.program.display().to_string(),
+        name: options.program.program.shown(),
         start,
         time: Duration::from_secs_f64(options.seconds),
         begun,
@@ -59,7 +67,7 @@ pub(crate) fn tune(
         cache: settings.cache_dir().map(Path::to_owned),
         worker,
         arguments: worker_arguments(settings)?,
-        stop: stop_flag(),
+        stop: Stop::watch().flag,
         seed: options.seed,
         work,
     };
@@ -104,6 +112,10 @@ pub(crate) fn worker() -> Result<ExitCode, Failure> {
 /// Where the schedule goes. A file that nobody named is not written over, unless it was tuned.
 fn out_file(options: &TuneOptions) -> Result<PathBuf, Failure> {
     if let Some(out) = &options.out {
+        if out == Path::new(STANDARD_OUTPUT) {
+            return Err(Failure::usage("`--out` of `tune` needs a file")
+                .help("the schedule is printed, too"));
+        }
         return Ok(out.clone());
     }
     let stem = options.program.program.file_stem();
@@ -111,7 +123,7 @@ fn out_file(options: &TuneOptions) -> Result<PathBuf, Failure> {
     if out.exists() && !read_text(&out)?.contains(TUNED) {
         return Err(Failure::new(format!(
             "{} is there and was not written by `tune`",
-            out.display()
+            out.shown()
         ))
         .help("`--out FILE` names the file for the best schedule"));
     }
@@ -127,7 +139,8 @@ fn with_log_extension(out: &Path) -> PathBuf {
 /// What the worker is told on its command line: what was said on ours. Environment and file are the same.
 fn worker_arguments(settings: &Settings) -> Result<Vec<OsString>, Failure> {
     let mut arguments: Vec<OsString> = vec!["tune-worker".into()];
-    if let Some(file) = settings.file() {
+    // One that is found in the working directory is found there by the worker too, and no more trusted.
+    if let Some(file) = settings.named_file() {
         arguments.push("--config".into());
         arguments.push(file.into());
     }
@@ -160,7 +173,7 @@ fn explain(error: TuneError, options: &TuneOptions) -> Failure {
         }
         TuneError::Start { .. } => Failure::new(text).help(format!(
             "`loopwright run {}` shows whether it runs at all",
-            options.program.program.display()
+            options.program.program.shown()
         )),
         _ => Failure::new(text),
     }
@@ -343,7 +356,7 @@ fn kept(
     style: Style,
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
-    let file = report.file.display();
+    let file = report.file.shown();
     let text = format!(
         "  {:9}  {file}; `loopwright run {} --schedule {file}` uses it",
         "written", options.name

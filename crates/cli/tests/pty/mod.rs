@@ -209,6 +209,59 @@ impl Drop for Terminal {
     }
 }
 
+/// Starts a program in a terminal, waits until it has written something, and takes the terminal away; gives how the program
+/// ends.
+#[track_caller]
+pub fn hang_up(mut command: Command, wanted: &[u8]) -> ExitStatus {
+    let master =
+        openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
+    grantpt(&master).expect("it is ours");
+    unlockpt(&master).expect("it is ours");
+    let name = ptsname(&master, Vec::new()).expect("it has a name");
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let slave = rustix::fs::open(&name, flags, rustix::fs::Mode::empty());
+    let slave = slave.expect("its other end");
+    tcsetwinsize(&slave, size(80, 24)).expect("it has a size");
+    let end = || Stdio::from(slave.try_clone().expect("one more handle"));
+    command.stdin(end()).stdout(end()).stderr(end());
+    command.env("TERM", "xterm-256color");
+    // SAFETY: both calls are plain system calls, which may be made between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            setsid()?;
+            ioctl_tiocsctty(rustix::stdio::stdin())?;
+            Ok(())
+        });
+    }
+    let mut child = command.spawn().expect("the binary was built");
+    // Its copies of our end go with it.
+    drop(command);
+    drop(slave);
+    let mut master = File::from(master);
+    let mut shown = Vec::new();
+    let mut bytes = [0; 4096];
+    while !shown.windows(wanted.len()).any(|window| window == wanted) {
+        let count = master.read(&mut bytes).expect("it runs");
+        shown.extend_from_slice(&bytes[..count]);
+    }
+    drop(master);
+    let end = Instant::now() + DEADLINE / 4;
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("it is our child") {
+            break Some(status);
+        }
+        if Instant::now() >= end {
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    if status.is_none() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    status.expect("it ends when its terminal is gone")
+}
+
 fn size(columns: u16, rows: u16) -> Winsize {
     Winsize {
         ws_row: rows,

@@ -7,8 +7,35 @@ use loopwright_graph::{DimId, Graph, GraphBuilder, GraphError, NodeId};
 use loopwright_ops::{DType, Op, ReduceOp, Scalar, can_bitcast};
 use loopwright_symbolic::{Expr, Symbol};
 
-/// Elements of the largest node.
-const MAX_ELEMENTS: i64 = 240;
+/// How large a graph is, and its arrays.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    /// Elements of the largest node.
+    max_elements: i64,
+    /// Whether there are size symbols; nothing proves of most large graphs with some that views stay inside.
+    has_sizes: bool,
+    /// Sizes of dimensions, any of which is likely; those of small ones where there are none.
+    extents: &'static [i64],
+}
+
+impl Scale {
+    /// Small enough for an interpreter.
+    pub(super) const SMALL: Scale = Scale {
+        max_elements: 240,
+        has_sizes: true,
+        extents: &[],
+    };
+
+    /// As large as arrays of real programs are.
+    pub(super) const LARGE: Scale = Scale {
+        max_elements: 1 << 26,
+        has_sizes: false,
+        extents: &[
+            1, 2, 3, 5, 7, 8, 16, 31, 33, 48, 64, 100, 128, 255, 256, 513, 768, 1000, 1024, 2048,
+            3072, 4096, 50_257,
+        ],
+    };
+}
 
 /// Dimensions of a node.
 const MAX_RANK: usize = 4;
@@ -36,6 +63,7 @@ pub(super) struct Draft<'r> {
     pub(super) rng: &'r mut Rng,
     pub(super) builder: GraphBuilder,
     pub(super) arithmetic: Arithmetic,
+    scale: Scale,
     /// What may be read, in order of making.
     pool: Vec<NodeId>,
     /// By dimension: its size in this run.
@@ -52,17 +80,7 @@ pub(super) fn random_graph(
     rng: &mut Rng,
     arithmetic: Arithmetic,
 ) -> Result<(Graph, Vec<(String, i64)>), GraphError> {
-    let mut draft = Draft {
-        rng,
-        builder: GraphBuilder::new(),
-        arithmetic,
-        pool: Vec::new(),
-        extents: Vec::new(),
-        bounds: Vec::new(),
-        sizes: Vec::new(),
-        states: Vec::new(),
-        names: 0,
-    };
+    let mut draft = Draft::new(rng, arithmetic, Scale::SMALL);
     draft.declare()?;
     let steps = draft.rng.range(2, 12);
     for _ in 0..steps {
@@ -76,9 +94,53 @@ pub(super) fn random_graph(
     Ok((draft.builder.finish()?, sizes))
 }
 
+/// A random graph of at least so many nodes over large arrays.
+pub(super) fn large_graph(rng: &mut Rng, nodes: usize) -> Result<Graph, GraphError> {
+    let mut draft = Draft::new(rng, Arithmetic::Strict, Scale::LARGE);
+    draft.declare()?;
+    while draft.bounds.len() < nodes {
+        // What cannot be is left out.
+        let _ = draft.step();
+    }
+    draft.results()?;
+    // All of it is needed: what nobody reads is a result.
+    let mut read = vec![false; draft.bounds.len()];
+    for node in &draft.pool {
+        for input in &draft.builder.node(*node).inputs {
+            read[input.0 as usize] = true;
+        }
+    }
+    let unread = draft.pool.iter().filter(|node| !read[node.0 as usize]);
+    for (at, node) in unread.copied().collect::<Vec<_>>().into_iter().enumerate() {
+        draft.builder.output(&format!("unread{at}"), node)?;
+    }
+    draft.builder.finish()
+}
+
+impl<'r> Draft<'r> {
+    fn new(rng: &'r mut Rng, arithmetic: Arithmetic, scale: Scale) -> Draft<'r> {
+        Draft {
+            rng,
+            builder: GraphBuilder::new(),
+            arithmetic,
+            scale,
+            pool: Vec::new(),
+            extents: Vec::new(),
+            bounds: Vec::new(),
+            sizes: Vec::new(),
+            states: Vec::new(),
+            names: 0,
+        }
+    }
+}
+
 impl Draft<'_> {
     fn declare(&mut self) -> Result<(), GraphError> {
-        for _ in 0..self.rng.below(3) {
+        let sizes = match self.scale.has_sizes {
+            true => self.rng.below(3),
+            false => 0,
+        };
+        for _ in 0..sizes {
             let name = self.name("N");
             let value = match self.rng.below(12) {
                 0 => 0,
@@ -150,7 +212,7 @@ impl Draft<'_> {
     pub(super) fn fits(&self, dims: &[DimId]) -> bool {
         // Empty dimensions do not make the others small.
         let elements: i64 = dims.iter().map(|dim| self.extent(*dim).max(1)).product();
-        dims.len() <= MAX_RANK && elements <= MAX_ELEMENTS
+        dims.len() <= MAX_RANK && elements <= self.scale.max_elements
     }
 
     /// A new dimension of this size.
@@ -169,6 +231,10 @@ impl Draft<'_> {
             let more = self.rng.range(0, 2);
             let size = Expr::symbol(symbol).add(&Expr::constant(more))?;
             return self.new_dim(size, value + more);
+        }
+        if !self.scale.extents.is_empty() {
+            let size = *self.rng.pick(self.scale.extents);
+            return self.new_dim(Expr::constant(size), size);
         }
         let size = match self.rng.below(25) {
             0 => 0,
@@ -608,7 +674,7 @@ impl Draft<'_> {
         let dtypes: Vec<DType> = dtypes.collect();
         let dtype = *self.rng.pick(&dtypes);
         let node = self.builder.index(dim, dtype)?;
-        self.note(node, MAX_ELEMENTS as f64);
+        self.note(node, self.scale.max_elements as f64);
         Ok(())
     }
 
@@ -617,7 +683,7 @@ impl Draft<'_> {
         let more = self.rng.range(-2, 3);
         let size = self.builder.size_of(dim).add(&Expr::constant(more))?;
         let node = self.builder.size_value(size)?;
-        self.note(node, MAX_ELEMENTS as f64);
+        self.note(node, self.scale.max_elements as f64);
         Ok(())
     }
 

@@ -127,6 +127,17 @@ pub fn random_case(seed: u64) -> Case {
     }
 }
 
+/// The graph of at least so many nodes that a seed names, over arrays as large as those of real programs: to be
+/// compiled, not to be run.
+pub fn large_graph(seed: u64, nodes: usize) -> Graph {
+    let mut rng = Rng::new(seed);
+    loop {
+        if let Ok(graph) = graph::large_graph(&mut rng, nodes) {
+            return graph;
+        }
+    }
+}
+
 /// One attempt at a random case.
 pub fn draft(rng: &mut Rng) -> Result<Case, GraphError> {
     let arithmetic = if rng.chance(75) {

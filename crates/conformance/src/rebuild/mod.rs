@@ -384,6 +384,9 @@ impl<'a> Rebuild<'a> {
                 self.builder
                     .scan(*op, inputs[0], over, acc, *exclusive, *reverse)
             }
+            NodeOp::Previous { over, outside, .. } => {
+                self.builder.previous(dims, self.dim(*over), *outside)
+            }
             NodeOp::View(view) => {
                 let map: Result<SmallVec<[Expr; 4]>, GraphError> =
                     view.map.iter().map(|expr| self.expr(expr)).collect();
@@ -420,6 +423,15 @@ impl<'a> Rebuild<'a> {
     }
 
     fn results(&mut self) -> Result<(), GraphError> {
+        for delay in self.old.delays() {
+            let node = self.nodes[delay.node.0 as usize];
+            let of = self.nodes[delay.of.0 as usize];
+            if let (Some(node), Some(of)) = (node, of)
+                && matches!(self.builder.node(node).op, NodeOp::Previous { .. })
+            {
+                self.builder.close_previous(node, of)?;
+            }
+        }
         for (_, output) in self.kept_outputs() {
             if let Some(node) = self.nodes[output.node.0 as usize] {
                 self.builder.output(&output.name, node)?;

@@ -20,12 +20,19 @@ pub fn read_idx(path: &Path) -> Result<Array, DataError> {
 /// The array in the bytes of a file.
 pub(crate) fn decode(bytes: &[u8], name: &str) -> Result<Array, DataError> {
     match bytes {
-        [0x1f, 0x8b, ..] => decode_plain(&mut MultiGzDecoder::new(bytes), name),
-        _ => decode_plain(&mut &*bytes, name),
+        [0x1f, 0x8b, ..] => {
+            let most = bytes.len().saturating_mul(MOST_COMPRESSED);
+            decode_plain(&mut MultiGzDecoder::new(bytes), most, name)
+        }
+        _ => decode_plain(&mut &*bytes, bytes.len(), name),
     }
 }
 
-fn decode_plain(reader: &mut dyn Read, name: &str) -> Result<Array, DataError> {
+/// How many bytes a byte of compressed data can become at most: the limit of the format (deflate) is 1032.
+const MOST_COMPRESSED: usize = 1032;
+
+/// The array in what a reader gives, which is `most` bytes at most.
+fn decode_plain(reader: &mut dyn Read, most: usize, name: &str) -> Result<Array, DataError> {
     let broken = |reason: String| DataError::broken(name, reason);
     let unpacked = |error: std::io::Error| broken(format!("it cannot be unpacked: {error}"));
     let exactly = |reader: &mut dyn Read, count: usize, what: &str| {
@@ -78,6 +85,11 @@ fn decode_plain(reader: &mut dyn Read, name: &str) -> Result<Array, DataError> {
             "an array of shape {shape:?} does not fit into memory"
         ))
     })?;
+    if count > most {
+        return Err(broken(format!(
+            "it ends too early: an array {dtype}{shape:?} takes {count} bytes, and the file holds {most} at most"
+        )));
+    }
     let mut elements = exactly(reader, count, &format!("an array {dtype}{shape:?}"))?;
     // The end of a compressed file holds its checksum: reading up to it checks that too.
     if reader.read(&mut [0]).map_err(unpacked)? > 0 {

@@ -347,6 +347,9 @@ impl GraphBuilder {
             outputs: self.outputs,
             updates: self.updates,
         };
+        graph
+            .check_recurrences()
+            .map_err(|(node, error)| Located::at(error, self.places[node.0 as usize]))?;
         let bounds = graph.bounds();
         statics::check(&graph, &self.static_places, &self.places, &bounds)?;
         solve::check(&graph, &self.places, &self.claims, &bounds)?;

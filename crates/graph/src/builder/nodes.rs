@@ -8,6 +8,9 @@ use loopwright_symbolic::{Expr, ExprKind};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
+/// Stands for what a node reads one step back until that is said.
+const OPEN: NodeId = NodeId(u32::MAX);
+
 impl GraphBuilder {
     /// An array given from outside.
     pub fn input(
@@ -219,6 +222,50 @@ impl GraphBuilder {
             reverse,
         };
         Ok(self.push(op, &[node], &dims, dtype))
+    }
+
+    /// The element before along a dimension, of a node that may be made of this one: [`GraphBuilder::close_previous`]
+    /// says of which, and until then the graph cannot be finished. Before the first stands `outside`.
+    pub fn previous(
+        &mut self,
+        dims: &[DimId],
+        over: DimId,
+        outside: Scalar,
+    ) -> Result<NodeId, GraphError> {
+        self.check_distinct(dims, || "the dimensions of `previous`".to_owned())?;
+        if !dims.contains(&over) {
+            return Err(GraphError::NoSuchDim {
+                what: "`previous`".to_owned(),
+                dim: self.dim_name(over).to_owned(),
+                dims: self.dim_list(dims),
+            });
+        }
+        let op = NodeOp::Previous {
+            of: OPEN,
+            over,
+            outside,
+        };
+        Ok(self.push(op, &[], dims, outside.dtype()))
+    }
+
+    /// Says what a node made by [`GraphBuilder::previous`] reads: a node of its dtype over its dimensions, which are
+    /// brought into its order.
+    pub fn close_previous(&mut self, previous: NodeId, of: NodeId) -> Result<(), GraphError> {
+        let dims = self.node(previous).dims.clone();
+        let of = match self.node(of).dims == dims {
+            true => of,
+            false => self.layout(of, &dims)?,
+        };
+        match &mut self.nodes[previous.0 as usize].op {
+            NodeOp::Previous { of: read, .. } if *read == OPEN => *read = of,
+            _ => {
+                return Err(GraphError::Recurrence {
+                    node: self.describe(previous),
+                    reason: "what it reads is said already".to_owned(),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Re-indexing: an array over `dims`, each element of which is the input's at `view.map`.

@@ -7,7 +7,7 @@
 
 mod one_hot;
 
-use crate::ir::{Graph, Node, NodeId};
+use crate::ir::{Graph, Node, NodeId, NodeOp};
 
 /// The graph after all rewrites, and a line for each place that changed, for people.
 ///
@@ -82,7 +82,15 @@ impl<'g> Rewriting<'g> {
         self.new.push(node);
     }
 
-    fn finish(self) -> Graph {
+    fn finish(mut self) -> Graph {
+        // All that was copied still reads one step back what the old graph has.
+        let new = std::mem::take(&mut self.new);
+        for node in &mut self.nodes {
+            if let NodeOp::Previous { of, .. } = &mut node.op {
+                *of = new[of.0 as usize];
+            }
+        }
+        self.new = new;
         let mut graph = self.old.clone();
         for output in &mut graph.outputs {
             output.node = self.of(output.node);

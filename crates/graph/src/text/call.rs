@@ -12,9 +12,9 @@ use loopwright_symbolic::Expr as Symbolic;
 use loopwright_text::{Diagnostic, Span};
 
 /// Functions that take brackets, beside the reductions and `scan_` of each.
-const FUNCTIONS: [&str; 14] = [
+const FUNCTIONS: [&str; 15] = [
     "mean", "argmax", "argmin", "cumsum", "sort", "argsort", "topk", "argtopk", "scatter",
-    "bitcast", "random", "uniform", "normal", "concat",
+    "bitcast", "random", "uniform", "normal", "concat", "previous",
 ];
 
 /// Functions without brackets, beside the ops and the casts.
@@ -49,6 +49,12 @@ impl Lowering {
                         }
                         "normal" => self.random(Distribution::Normal, call, Some(options), span)?,
                         "concat" => self.concat(call, options, span)?,
+                        "previous" => {
+                            let message = "`previous` has to be told all its dimensions";
+                            let help =
+                                "give it a line of its own: `p[t, j] = previous[t, f32](h, 0)`";
+                            return Err(Diagnostic::new(span, message).help(help));
+                        }
                         _ => return Err(self.unknown_function(call, true)),
                     }
                 };

@@ -284,6 +284,8 @@ impl Inference {
             };
         }
         match name {
+            // What it reads may be defined further down.
+            "previous" => Ok(named.map_or(Term::Unknown, Term::Known)),
             "mean" | "sort" | "topk" | "concat" => self.all_same(&operands),
             "argmax" | "argmin" | "argsort" | "argtopk" => {
                 self.apart(&operands, Term::Known(DType::I64))

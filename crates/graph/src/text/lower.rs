@@ -1,10 +1,11 @@
 //! From the syntax tree to a graph: statements, and what names mean.
 
 use super::ast::{
-    Declared, DimUse, Expr, ExprKind, Literal, LiteralKind, Name, Statement, StatementKind,
-    StaticUse, Values,
+    Call, Declared, DimUse, Expr, ExprKind, Literal, LiteralKind, Name, Options, Statement,
+    StatementKind, StaticUse, Values,
 };
-use super::parser::RESERVED;
+use super::call::arguments;
+use super::parser::{RESERVED, parse_dtype};
 use super::suggest;
 use crate::builder::GraphBuilder;
 use crate::error::GraphError;
@@ -47,6 +48,8 @@ pub(super) struct Lowering {
     names: IndexMap<String, (Meaning, Span), FxBuildHasher>,
     /// Nodes without a name, by what the text calls them.
     unnamed: IndexMap<String, (NodeId, Span), FxBuildHasher>,
+    /// Nodes that read another one step back, and what: it may be defined further down.
+    delayed: Vec<(NodeId, Name)>,
 }
 
 /// The graph of a program.
@@ -68,6 +71,7 @@ pub(super) fn lower(statements: &[Statement], end: Span) -> Result<Graph, Diagno
     for statement in statements {
         lowering.statement(statement)?;
     }
+    lowering.close_delays()?;
     let names = lowering.names;
     lowering
         .builder
@@ -171,6 +175,12 @@ impl Lowering {
             Some(uses) => Some(self.dims(uses)?),
             None => None,
         };
+        if let (Some(dims), ExprKind::Call(call)) = (&dims, &value.kind)
+            && call.function.is_word("previous")
+            && let Some(options) = &call.options
+        {
+            return self.previous(call, options, dims, span);
+        }
         if let (Some(dims), ExprKind::Index(index)) = (&dims, &value.kind)
             && let Some(view) = self.view_over(index, dims, span)?
         {
@@ -190,6 +200,47 @@ impl Lowering {
             }
             None => Ok(lowered.node),
         }
+    }
+
+    /// `p[t, j] = previous[t, f32](h, 0)`.
+    fn previous(
+        &mut self,
+        call: &Call,
+        options: &Options,
+        dims: &[DimId],
+        span: Span,
+    ) -> Result<NodeId, Diagnostic> {
+        let usage = "write `p[t, j] = previous[t, f32](h, 0)`: the dimension, the dtype, what is read and what \
+                     stands before the first element";
+        let [over, dtype] = options.items.as_slice() else {
+            return Err(
+                Diagnostic::new(span, "`previous` takes a dimension and a dtype").help(usage),
+            );
+        };
+        let dtype = parse_dtype(&dtype.name.text, dtype.name.span)?;
+        let over = self.dim(over, false)?;
+        let [of, outside] = arguments(call, span)?;
+        let (ExprKind::Name(of), ExprKind::Literal(literal)) = (&of.kind, &outside.kind) else {
+            return Err(Diagnostic::new(span, "`previous` takes a name and a number").help(usage));
+        };
+        let outside = literal_scalar(literal, dtype, outside.span)?;
+        self.builder.at(span);
+        let node = self.builder.previous(dims, over, outside);
+        let node = self.at(span, node)?;
+        self.delayed.push((node, of.clone()));
+        Ok(node)
+    }
+
+    /// Says what nodes read one step back, when all names are known.
+    fn close_delays(&mut self) -> Result<(), Diagnostic> {
+        for (node, name) in std::mem::take(&mut self.delayed) {
+            let Some(Meaning::Node(of)) = self.lookup(&name) else {
+                return Err(self.unknown("an array", &name, &[]));
+            };
+            let closed = self.builder.close_previous(node, of);
+            self.at(name.span, closed)?;
+        }
+        Ok(())
     }
 
     fn define(&mut self, name: &Name, node: NodeId) -> Result<(), Diagnostic> {

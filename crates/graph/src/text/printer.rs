@@ -133,7 +133,7 @@ impl Printer<'_> {
             _ => {}
         }
         out.push_str(&self.name(id));
-        if let NodeOp::View(_) = node.op {
+        if let NodeOp::View(_) | NodeOp::Previous { .. } = node.op {
             write!(out, "[{}]", self.dims(&node.dims))?;
         }
         out.push_str(" = ");
@@ -199,6 +199,13 @@ impl Printer<'_> {
                 self.accumulator(out, node, *acc)?;
                 write!(out, "]({all})")
             }
+            NodeOp::Previous { of, over, outside } => write!(
+                out,
+                "previous[{}, {}]({}, {outside})",
+                self.dim(*over),
+                node.dtype,
+                self.name(*of)
+            ),
             NodeOp::View(view) => self.view(out, view, &all),
             NodeOp::Gather { axis, outside } => {
                 let table = self.graph.node(node.inputs[0]);

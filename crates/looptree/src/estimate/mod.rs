@@ -344,10 +344,12 @@ impl Model<'_> {
             node,
             &|node| scheduled.contains(&node),
             &mut |visit| {
-                let Visit::Read(node, env, guarded) = visit else {
-                    return;
+                let (node, env, guarded) = match visit {
+                    Visit::Read(node, env, guarded) => (node, env, *guarded),
+                    Visit::Delayed(node, env, _) => (node, env, true),
+                    Visit::Inline(_) => return,
                 };
-                let read = self.mover.read(*node, held.get(node), env, *guarded);
+                let read = self.mover.read(*node, held.get(node), env, guarded);
                 let known = movements.iter_mut().find(|known| known.moves_like(&read));
                 match known {
                     Some(known) => {

@@ -84,7 +84,7 @@ impl Nests {
                 found.steps += 1;
                 found.rows |= works_on_rows(graph, *node);
                 if let Some(spec) = tree.spec(at) {
-                    found.carried |= carries(graph, *node, spec.dim);
+                    found.carried |= carries(graph, *node, spec.dim) || tree.is_sequential(at);
                     found.no_lanes |= !has_vector_form(graph, *node)
                         || !graph.node(*node).dims.contains(&spec.dim);
                 }

@@ -123,7 +123,7 @@ impl Work {
                 self.guards += f64::from(u8::from(guard));
                 self.instructions += if guard { 2.0 } else { 0.0 };
             }
-            NodeOp::Gather { .. } => {
+            NodeOp::Previous { .. } | NodeOp::Gather { .. } => {
                 self.guards += 1.0;
                 self.instructions += 2.0;
             }
@@ -165,7 +165,7 @@ pub(super) fn work_of(
         // What has no dimensions is computed once, outside of all loops.
         Visit::Inline(node) if graph.node(node).dims.is_empty() => {}
         Visit::Inline(node) => work.add_node(graph, node, &inline),
-        Visit::Read(..) => read(&visit),
+        Visit::Read(..) | Visit::Delayed(..) => read(&visit),
     })?;
     Ok(work)
 }

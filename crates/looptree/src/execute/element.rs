@@ -135,6 +135,15 @@ impl<A: Arithmetic> Walker<'_, A> {
                 let value = self.operand(node, at, parts.inputs[0])?;
                 Ok(Scalar::from_bits(parts.dtype, value.bits()))
             }
+            NodeOp::Previous { of, over, outside } => {
+                let own = parts.dims.iter();
+                let before = own.zip(at).map(|(dim, at)| at - i64::from(dim == over));
+                let before: Indices = before.collect();
+                match before.iter().any(|at| *at < 0) {
+                    true => Ok(*outside),
+                    false => self.element(*of, &before),
+                }
+            }
             NodeOp::View(view) => self.viewed(node, view, at),
             NodeOp::Gather { axis, outside } => {
                 let (table, index) = (parts.inputs[0], parts.inputs[1]);

@@ -299,6 +299,7 @@ impl<'a, A: Arithmetic> Walker<'a, A> {
             | NodeOp::Map(_)
             | NodeOp::Cast
             | NodeOp::Bitcast
+            | NodeOp::Previous { .. }
             | NodeOp::View(_)
             | NodeOp::Gather { .. } => {
                 let at = self.here(node, &parts.dims)?;

@@ -1,6 +1,6 @@
 //! The loops of contractions: register tiles, packed panels, blocks that stay in a cache.
 
-use super::nest::{Loops, Nest};
+use super::nest::{Axes, Loops, Nest};
 use super::steps::{Steps, reading_steps};
 use super::{Work, typical};
 use crate::access::{Access, Stride};
@@ -62,7 +62,7 @@ impl Work<'_> {
         let few = width.is_some_and(|width| width <= 8 * lanes);
         if rows.is_none() && !few {
             let loops = self.stream(node, &dims, vector, lanes);
-            return Ok(vec![loops.into_nest(node, None)]);
+            return Ok(vec![loops.into_nest(graph, node, None)]);
         }
         let tile = self.tile(vector, lanes, rows);
         let panels = match tile.rows {
@@ -91,7 +91,7 @@ impl Work<'_> {
         };
         let block = self.row_block(node, &tile, steps)?;
         let loops = self.tiled(node, &dims, &tile, &panels, (outer, block, deep));
-        nests.push(loops.into_nest(node, None));
+        nests.push(loops.into_nest(self.graph(), node, None));
         Ok(nests)
     }
 
@@ -111,10 +111,7 @@ impl Work<'_> {
                     dim == spec.dim && rows > 1 && (spec.step <= rows || spec.step % rows != 0)
                 })
         };
-        if let Some(at) = outer.specs.iter().position(cuts) {
-            outer.specs.truncate(at);
-            outer.reasons.truncate(at);
-        }
+        outer.cut_at(cuts);
         outer
     }
 
@@ -136,7 +133,7 @@ impl Work<'_> {
         let cache = i64::from(self.target.l1_bytes);
         let block = (cache / row.max(1) / count).max(1) * count;
         let all = row.saturating_mul(size(rows));
-        if all <= cache || block * row > 4 * cache || size(rows) < 2 * block {
+        if all <= cache || block.saturating_mul(row) > 4 * cache || size(rows) < 2 * block {
             return Ok(None);
         }
         let mut folded = false;
@@ -228,7 +225,8 @@ impl Work<'_> {
         size: Option<i64>,
         typical: i64,
     ) -> (i64, i64) {
-        let registers = i64::from(self.target.vector_registers) * 3 / 4;
+        // A machine may have vectors and not tell how many registers; one running value is always there.
+        let registers = (i64::from(self.target.vector_registers) * 3 / 4).max(1);
         let most_rows = |vectors: i64| (registers / vectors).clamp(1, typical);
         let Some(width) = width else {
             let vectors = TILE_VECTORS.min(registers);
@@ -239,15 +237,15 @@ impl Work<'_> {
         // a load for each vector and each row.
         let cycles = |vectors: i64, rows: i64| {
             let work = rows * vectors * 8 / i64::from(fma);
-            work.max(i64::from(latency) * 8) + vectors + rows
+            i128::from(work.max(i64::from(latency) * 8) + vectors + rows)
         };
         let row_of_tiles = |vectors: i64, rows: i64| {
             let (full, rest) = (width / (vectors * lanes), width % (vectors * lanes));
             let tail = match rest {
                 0 => 0,
-                rest => cycles((rest + lanes - 1) / lanes, rows) + rows,
+                rest => cycles((rest + lanes - 1) / lanes, rows) + i128::from(rows),
             };
-            full * cycles(vectors, rows) + tail
+            i128::from(full) * cycles(vectors, rows) + tail
         };
         let all = |(vectors, rows): (i64, i64)| match size {
             Some(size) => {
@@ -255,9 +253,10 @@ impl Work<'_> {
                     0 => 0,
                     tail => row_of_tiles(vectors, tail),
                 };
-                (size / rows * row_of_tiles(vectors, rows) + tail) * 1000 / size.max(1)
+                let whole = i128::from(size / rows) * row_of_tiles(vectors, rows);
+                (whole + tail) * 1000 / i128::from(size.max(1))
             }
-            None => row_of_tiles(vectors, rows) * 1000 / rows,
+            None => row_of_tiles(vectors, rows) * 1000 / i128::from(rows),
         };
         // Vectors of one width only: another would need the other operand in that width too.
         let whole = (width / lanes).clamp(1, TILE_VECTORS);
@@ -294,9 +293,7 @@ impl Work<'_> {
         let (first, later): (Vec<DimId>, Vec<DimId>) =
             dims.iter().filter(is_outer).partition(|dim| in_panels(dim));
         for dim in first {
-            if loops.step_of(dim) != Some(1) {
-                loops.serial(dim, 1, "each is a contraction of its own");
-            }
+            loops.serial(dim, 1, "each is a contraction of its own");
         }
         if let (Some((dim, _)), Some(block)) = (tile.rows, block)
             && loops.step_of(dim).is_none()
@@ -320,9 +317,7 @@ impl Work<'_> {
             loops.serial(dim, step, why);
         }
         for dim in later {
-            if loops.step_of(dim) != Some(1) {
-                loops.serial(dim, 1, "each reads the panel again");
-            }
+            loops.serial(dim, 1, "each reads the panel again");
         }
         match tile.rows {
             Some((dim, rows @ 2..)) => loops.serial(
@@ -333,10 +328,8 @@ impl Work<'_> {
                     tile.vectors
                 ),
             ),
-            Some((dim, _)) if loops.step_of(dim) != Some(1) => {
-                loops.serial(dim, 1, "a row at a time");
-            }
-            _ => {}
+            Some((dim, _)) => loops.serial(dim, 1, "a row at a time"),
+            None => {}
         }
         if tile.vectors == 1 && split {
             loops.serial(tile.vector, tile.lanes, "a vector at a time");
@@ -455,7 +448,8 @@ impl Work<'_> {
         }
         // As many running values as hide how long one addition takes.
         let (rows_dim, rows) = tile.rows?;
-        let least = i64::from(self.target.fma_per_cycle.max(1) * self.target.fma_latency);
+        let least =
+            i64::from(self.target.fma_per_cycle.max(1)) * i64::from(self.target.fma_latency);
         let vectors = (1..tile.vectors)
             .rev()
             .find(|vectors| vectors * rows >= least && are_busy(*vectors))?;
@@ -591,18 +585,19 @@ impl Work<'_> {
         } else {
             loops.serial(tile.vector, 1, "element by element: it lies the other way");
         }
-        let axis = |dim: DimId, step: i64| LoopName { dim, step };
-        let mut layout: SmallVec<[LoopName; 4]> = outer.iter().map(|dim| axis(*dim, 1)).collect();
-        if split {
-            layout.push(axis(tile.vector, width));
+        let mut axes = Axes::default();
+        for dim in &outer {
+            axes.push(*dim, 1);
         }
-        layout.extend(folded.iter().map(|dim| axis(*dim, 1)));
-        layout.push(axis(tile.vector, 1));
-        let mut nest = loops.into_nest(
-            copy,
-            Some("a copy in which what the register tile reads lies in one piece"),
-        );
-        nest.step.layout = Some(layout);
+        if split {
+            axes.push(tile.vector, width);
+        }
+        for dim in &folded {
+            axes.push(*dim, 1);
+        }
+        let why = "a copy in which what the register tile reads lies in one piece";
+        let mut nest = loops.into_nest(graph, copy, Some(why));
+        nest.step.layout = Some(axes.into_layout(graph, copy));
         Ok(nest)
     }
 

@@ -4,19 +4,15 @@
 //! factors are copied first so that each tile lies in one piece, the right one with rows interleaved as the unit reads them.
 //! A block of running tiles stays in the unit while all that is folded goes by.
 
-use super::nest::{Loops, Nest};
+use super::nest::{Axes, Loops, Nest};
 use super::steps::Steps;
 use super::{Order, Work};
 use crate::error::ScheduleError;
-use crate::schedule::{Annotation, Edit, LoopName, can_inline, is_given, loop_dims};
+use crate::schedule::{Annotation, Edit, can_inline, is_given, loop_dims};
 use loopwright_graph::{DimId, NodeId, NodeOp};
 use loopwright_ops::{DType, Op, ReduceOp};
 use rustc_hash::FxHashMap;
-use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
-
-/// Tiles of running values along each side of a block: as many as there are registers for.
-const BLOCK: i64 = 2;
 
 /// Elements to fold from which on copies of both factors pay.
 const DEPTH: i64 = 64;
@@ -33,6 +29,9 @@ pub(super) struct UnitProduct {
     /// The factors, with the rows and with the columns.
     left: NodeId,
     right: NodeId,
+    /// Rows and columns of a tile of running values, and of the block of tiles that the unit adds to at a time.
+    tile: i64,
+    block: i64,
     /// Elements to fold in one tile, and how many of them lie side by side in the right factor's tiles.
     depth: i64,
     together: i64,
@@ -114,9 +113,14 @@ impl Work<'_> {
         };
         let size = |dim: DimId| graph.dim(dim).size.as_const();
         let (tile, bytes) = (i64::from(unit.rows), dtype.bytes() as i64);
+        let together = (4 / bytes).max(1);
         let depth = i64::from(unit.row_bytes) / bytes;
+        if tile < 1 || depth < together {
+            return None;
+        }
         let whole = |dim: DimId, step: i64| size(dim).is_some_and(|size| size % step == 0);
-        let block = BLOCK * tile;
+        // As many tiles along each side of a block as there are registers for.
+        let block = i64::from(unit.accumulators.max(1).isqrt()) * tile;
         let tiles = whole(row, block) && whole(col, block) && whole(fold, depth);
         (tiles && size(fold)? >= DEPTH).then_some(UnitProduct {
             row,
@@ -124,8 +128,10 @@ impl Work<'_> {
             fold,
             left,
             right,
+            tile,
+            block,
             depth,
-            together: (4 / bytes).max(1),
+            together,
             inline: [product, factors[0], factors[1]],
         })
     }
@@ -137,27 +143,23 @@ impl Work<'_> {
         product: UnitProduct,
         steps: &Steps,
     ) -> Result<Vec<Nest>, ScheduleError> {
-        let tile = self
-            .target
-            .matrix_unit
-            .map_or(1, |unit| i64::from(unit.rows));
         let UnitProduct {
             row,
             col,
             fold,
             left,
             right,
+            tile,
+            block,
             depth,
             together,
             ..
         } = product;
-        let block = BLOCK * tile;
-        let (many_rows, many_cols) = self.unit_blocks(product, block);
+        let (many_rows, many_cols) = self.unit_blocks(product);
         let order = [(row, tile), (fold, depth), (row, 1), (fold, 1)];
         let rows = self.unit_copy(node, left, &order, steps)?;
         let mut order = vec![(col, many_cols), (col, block), (fold, depth), (col, tile)];
         order.extend([(fold, together), (col, 1), (fold, 1)]);
-        order.dedup();
         let columns = self.unit_copy(node, right, &order, steps)?;
         let graph = self.graph();
         let mut loops = Loops::default();
@@ -173,13 +175,8 @@ impl Work<'_> {
         if many_rows > block {
             loops.serial(row, many_rows, "rows that stay in the second-level cache");
         }
-        if many_cols > block {
-            loops.serial(
-                col,
-                block,
-                "columns that stay in the cache for all those rows",
-            );
-        }
+        let why = "columns that stay in the cache for all those rows";
+        loops.serial(col, block, why);
         for dim in later {
             loops.serial(dim, 1, "each reads the columns again");
         }
@@ -195,15 +192,16 @@ impl Work<'_> {
         for dim in own {
             loops.push(dim, 1, Annotation::Tile, "in the matrix unit");
         }
-        Ok(vec![rows, columns, loops.into_nest(node, None)])
+        Ok(vec![rows, columns, loops.into_nest(graph, node, None)])
     }
 
     /// How many rows stay in the second-level cache, and how many columns one thread takes at a time.
-    fn unit_blocks(&self, product: UnitProduct, block: i64) -> (i64, i64) {
+    fn unit_blocks(&self, product: UnitProduct) -> (i64, i64) {
         let graph = self.graph();
+        let block = product.block;
         let size = |dim: DimId| graph.dim(dim).size.as_const().unwrap_or(block);
         let bytes = graph.node(product.left).dtype.bytes() as i64;
-        let row_bytes = (size(product.fold) * bytes).max(1);
+        let row_bytes = size(product.fold).saturating_mul(bytes).max(1);
         let most_rows = i64::from(self.target.l2_bytes) / 2 / row_bytes;
         let threads = i64::from(self.target.threads.max(1));
         let most_cols = (size(product.col) / threads).min(MOST_COLUMNS);
@@ -236,13 +234,13 @@ impl Work<'_> {
             readers: readers.iter().copied().collect(),
         };
         let copy = self.edit(edit, |editor| editor.copy(array, &readers, &name))?;
-        let dims = self.graph().node(copy).dims.clone();
-        let mut loops = Loops::default();
-        let mut layout: SmallVec<[LoopName; 4]> = smallvec![];
+        let graph = self.graph();
+        let dims = &graph.node(copy).dims;
+        let (mut loops, mut axes) = (Loops::default(), Axes::default());
         let ordered = |dim: &&DimId| !order.iter().any(|(ordered, _)| ordered == *dim);
         for dim in dims.iter().filter(ordered) {
             loops.serial(*dim, 1, "each is a contraction of its own");
-            layout.push(LoopName { dim: *dim, step: 1 });
+            axes.push(*dim, 1);
         }
         for (at, (dim, step)) in order.iter().enumerate() {
             let (dim, step) = (*dim, *step);
@@ -256,11 +254,11 @@ impl Work<'_> {
                 ),
                 false => loops.serial(dim, step, "in the order in which tiles are read"),
             }
-            layout.push(LoopName { dim, step });
+            axes.push(dim, step);
         }
         let why = "a copy in which each tile of the matrix unit lies in one piece";
-        let mut nest = loops.into_nest(copy, Some(why));
-        nest.step.layout = Some(layout);
+        let mut nest = loops.into_nest(graph, copy, Some(why));
+        nest.step.layout = Some(axes.into_layout(graph, copy));
         Ok(nest)
     }
 }

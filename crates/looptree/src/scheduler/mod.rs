@@ -1,6 +1,6 @@
 //! A schedule that is good at once: made from the accesses and the machine, without a run.
 //!
-//! Four decisions, in this order:
+//! Five decisions, in this order:
 //!
 //! 1. What is changed of the program first ([`prepare`]): windows that may leave their input read a padded array; a
 //!    reduction along the dimension that lies contiguous keeps as many running values as vectors have lanes; one that
@@ -9,7 +9,8 @@
 //! 3. The loops of each step ([`nest`]): contractions ([`contraction`]) get a tile of registers and, where it pays, a
 //!    packed panel, or the tiles of a matrix unit ([`matrix_unit`]); reductions without reuse stream; everything else starts with the loops of what it reads, so that
 //!    the tree can share them.
-//! 4. Which loops run on several threads ([`parallel`]).
+//! 4. The steps of a recurrence run in one loop along it ([`recurrence`]).
+//! 5. Which loops run on several threads ([`parallel`]).
 //!
 //! Every decision leaves a sentence behind that says why.
 
@@ -19,6 +20,7 @@ mod nest;
 mod parallel;
 mod parts;
 mod prepare;
+mod recurrence;
 mod steps;
 
 use crate::error::ScheduleError;
@@ -62,6 +64,36 @@ pub enum Order {
     Kept,
 }
 
+/// How much of a machine a schedule uses. What asks for less can be refused for fewer reasons: a schedule that was made
+/// here and that something further down the line refuses is made again with less.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Effort {
+    /// Vectors, register tiles, packed copies, a matrix unit and threads, where they pay.
+    #[default]
+    Full,
+    /// None of these: the same steps with serial loops, which they share.
+    Scalar,
+    /// One serial loop for each dimension of a step, and nothing shared.
+    Plain,
+}
+
+impl Effort {
+    /// What there is below it, the next first.
+    pub fn plainer(self) -> impl Iterator<Item = Effort> {
+        let below = [Effort::Scalar, Effort::Plain].into_iter();
+        below.filter(move |effort| *effort > self)
+    }
+
+    /// What a schedule made with it is, in words.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Effort::Full => "all that the machine has",
+            Effort::Scalar => "serial loops, no vectors, no tiles and no threads",
+            Effort::Plain => "one serial loop for each dimension, nothing shared",
+        }
+    }
+}
+
 /// A schedule for a graph whose results are stores (see [`Graph::with_stores`]). Its steps speak of the graph with the
 /// schedule's changes made ([`Schedule::edited`]); for a machine without vectors it makes none.
 ///
@@ -81,7 +113,30 @@ pub fn schedule(
     target: &Target,
     order: Order,
 ) -> Result<Explained, ScheduleError> {
+    schedule_with(program, target, order, Effort::Full)
+}
+
+/// The same with more or less effort.
+///
+/// # Errors
+/// Index expressions that are out of range.
+pub fn schedule_with(
+    program: impl Into<Arc<Graph>>,
+    target: &Target,
+    order: Order,
+    effort: Effort,
+) -> Result<Explained, ScheduleError> {
     let program: Arc<Graph> = program.into();
+    let scalar = Target {
+        vector_bytes: 0,
+        threads: 1,
+        matrix_unit: None,
+        ..*target
+    };
+    let target = match effort {
+        Effort::Full => target,
+        Effort::Scalar | Effort::Plain => &scalar,
+    };
     let mut work = Work {
         editor: GraphEditor::new(&program),
         edits: Vec::new(),
@@ -95,7 +150,11 @@ pub fn schedule(
     let mut reasons = FxHashMap::default();
     let mut steps: Vec<NodeSchedule> = Vec::with_capacity(chosen.order.len());
     for node in &chosen.order {
-        for nest in work.nests(*node, &chosen, steps.last())? {
+        let nests = match effort {
+            Effort::Full | Effort::Scalar => work.nests(*node, &chosen, steps.last())?,
+            Effort::Plain => vec![work.plain_nest(*node)],
+        };
+        for nest in nests {
             let Nest {
                 step,
                 why,
@@ -113,6 +172,7 @@ pub fn schedule(
             steps.push(step);
         }
     }
+    recurrence::arrange(work.editor.graph(), &mut steps, &mut reasons);
     let mut schedule = Schedule {
         edits: work.edits,
         steps,

@@ -6,8 +6,8 @@ use super::{SpecList, Work, typical};
 use crate::access::{Access, Visit, walk};
 use crate::cost::node_flops;
 use crate::error::ScheduleError;
-use crate::schedule::{Annotation, LoopSpec, NodeSchedule, carries, loop_dims};
-use loopwright_graph::{DimId, NodeId, NodeOp};
+use crate::schedule::{Annotation, LoopName, LoopSpec, NodeSchedule, carries, loop_dims};
+use loopwright_graph::{DimId, Graph, NodeId, NodeOp};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
@@ -31,14 +31,19 @@ pub(super) struct Nest {
     pub(super) reasons_of_loops: SmallVec<[Cow<'static, str>; 8]>,
 }
 
-/// Loops, each with the reason for it.
+/// Loops, each with the reason for it, outermost first.
+///
+/// They are a nest whatever is put in: what a caller works out from cache sizes, registers and threads may come out
+/// as large as the loop around it, or as nothing. Such a loop has one iteration and is left out; and every dimension
+/// that is left open gets its last loop when the nest is finished.
 #[derive(Default)]
 pub(super) struct Loops {
-    pub(super) specs: SpecList,
-    pub(super) reasons: SmallVec<[Cow<'static, str>; 8]>,
+    specs: SpecList,
+    reasons: SmallVec<[Cow<'static, str>; 8]>,
 }
 
 impl Loops {
+    /// Adds a loop, unless the loops around it leave it a single iteration.
     pub(super) fn push(
         &mut self,
         dim: DimId,
@@ -46,6 +51,10 @@ impl Loops {
         annotation: Annotation,
         why: impl Into<Cow<'static, str>>,
     ) {
+        let step = step.max(1);
+        if !is_inside(self.step_of(dim), step) {
+            return;
+        }
         self.specs.push(LoopSpec {
             dim,
             step,
@@ -64,11 +73,22 @@ impl Loops {
         inner.find(|spec| spec.dim == dim).map(|spec| spec.step)
     }
 
+    /// How many loops there are.
+    fn len(&self) -> usize {
+        self.specs.len()
+    }
+
+    /// Leaves out a loop for which something holds, and all inside it.
+    pub(super) fn cut_at(&mut self, holds: impl FnMut(&LoopSpec) -> bool) {
+        if let Some(at) = self.specs.iter().position(holds) {
+            self.specs.truncate(at);
+            self.reasons.truncate(at);
+        }
+    }
+
     /// The rest of a dimension in the lanes of vectors.
     pub(super) fn vectors(&mut self, dim: DimId, lanes: i64) {
-        if self.step_of(dim).is_none_or(|step| step > lanes) {
-            self.serial(dim, lanes, "a vector at a time");
-        }
+        self.serial(dim, lanes, "a vector at a time");
         self.push(
             dim,
             1,
@@ -77,13 +97,54 @@ impl Loops {
         );
     }
 
-    pub(super) fn into_nest(self, node: NodeId, why: Option<&'static str>) -> Nest {
+    /// The step of a node with these loops.
+    pub(super) fn into_nest(
+        mut self,
+        graph: &Graph,
+        node: NodeId,
+        why: Option<&'static str>,
+    ) -> Nest {
+        for dim in loop_dims(graph, node) {
+            self.serial(dim, 1, "element by element");
+        }
         Nest {
             step: NodeSchedule::new(node, self.specs),
             why,
             reasons_of_loops: self.reasons,
         }
     }
+}
+
+/// The order in which a step's elements lie in memory, outermost first: a layout whatever is put in, as [`Loops`] are a
+/// nest.
+#[derive(Default)]
+pub(super) struct Axes {
+    names: SmallVec<[LoopName; 4]>,
+}
+
+impl Axes {
+    /// Adds an axis, unless the axes around it leave it a single element.
+    pub(super) fn push(&mut self, dim: DimId, step: i64) {
+        let step = step.max(1);
+        let mut inner = self.names.iter().rev();
+        let covered = inner.find(|name| name.dim == dim).map(|name| name.step);
+        if is_inside(covered, step) {
+            self.names.push(LoopName { dim, step });
+        }
+    }
+
+    /// The layout of a node.
+    pub(super) fn into_layout(mut self, graph: &Graph, node: NodeId) -> SmallVec<[LoopName; 4]> {
+        for dim in &graph.node(node).dims {
+            self.push(*dim, 1);
+        }
+        self.names
+    }
+}
+
+/// Whether a step divides what the steps around it leave of a dimension.
+fn is_inside(covered: Option<i64>, step: i64) -> bool {
+    covered.is_none_or(|covered| covered > step)
 }
 
 impl Work<'_> {
@@ -116,7 +177,7 @@ impl Work<'_> {
                     _ => None,
                 };
                 let loops = self.follow(node, vector, &reads, before, steps);
-                vec![loops.into_nest(node, None)]
+                vec![loops.into_nest(self.graph(), node, None)]
             }
         };
         if let Some(own) = nests.iter_mut().find(|nest| nest.step.node == node)
@@ -129,6 +190,13 @@ impl Work<'_> {
             self.innermost.insert(node, last.dim);
         }
         Ok(nests)
+    }
+
+    /// The plainest loops of a step.
+    pub(super) fn plain_nest(&self, node: NodeId) -> Nest {
+        let mut nest = Loops::default().into_nest(self.graph(), node, None);
+        nest.step.share = Some(0);
+        nest
     }
 
     /// The outer loops of the step before, as far as it is read element by element in them.
@@ -228,7 +296,7 @@ impl Work<'_> {
             && parts.dims.len() == dims.len()
             && loop_dims(graph, node).len() == dims.len()
             && parts.dtype == self.lane_dtype(graph.node(node).dtype);
-        let inside = producer.loops[loops.specs.len()..].iter();
+        let inside = producer.loops[loops.len()..].iter();
         let inside = inside.filter(|spec| !carries(graph, producer.node, spec.dim));
         let inside: SpecList = inside.copied().collect();
         // Loops over tiles are not shared where what they fold is folded in blocks around them: the tile then comes from the cache.

@@ -122,7 +122,7 @@ impl<'a> Threads<'a> {
                 &|node| scheduled.contains(&node),
                 &mut |visit| match visit {
                     Visit::Inline(node) => flops = flops.saturating_add(node_flops(graph, node)),
-                    Visit::Read(node, ..) => read.push(node),
+                    Visit::Read(node, ..) | Visit::Delayed(node, ..) => read.push(node),
                 },
             );
             if walked.is_err() {
@@ -231,6 +231,7 @@ impl<'a> Threads<'a> {
             return false;
         };
         spec.annotation == Annotation::Serial
+            && !self.tree.is_sequential(place)
             && nodes.iter().all(|node| {
                 loop_dims(self.graph, *node).contains(&spec.dim)
                     && !carries(self.graph, *node, spec.dim)

@@ -6,7 +6,7 @@ use super::prepare::Lanes;
 use super::{Order, Work, typical};
 use crate::error::ScheduleError;
 use crate::schedule::{Edit, loop_dims};
-use loopwright_graph::{DimId, Keep, NodeId, NodeOp};
+use loopwright_graph::{DimId, Keep, MAX_STAGE, NodeId, NodeOp};
 use std::sync::Arc;
 
 /// Parts of a reduction at least: enough for threads to find some more when they are done with one.
@@ -88,7 +88,10 @@ impl Work<'_> {
             size.is_some_and(|size| size >= 2 * PARTS)
         })?;
         let size = size(dim);
-        let even = (PARTS..=MOST_PARTS).find(|parts| size % parts == 0);
-        Some((dim, size / even.unwrap_or(PARTS)))
+        // More parts where so few would be longer than a stage can be.
+        let even = |parts: &i64| size % parts == 0 && size / parts <= MAX_STAGE;
+        let parts = (PARTS..=MOST_PARTS).find(even);
+        let parts = parts.unwrap_or_else(|| PARTS.max(size / MAX_STAGE + 1));
+        Some((dim, size / parts))
     }
 }

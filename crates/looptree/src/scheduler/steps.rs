@@ -29,6 +29,7 @@ enum Role {
     Operand,
     Deep,
     Old,
+    Delayed,
 }
 
 /// The steps of a graph.
@@ -59,6 +60,7 @@ impl Steps {
             Some(Role::Repeated) => "it is read more than once and costs more than reading it",
             Some(Role::Operand) => "a contraction reads each of its elements many times",
             Some(Role::Deep) => "the expression would be too deep",
+            Some(Role::Delayed) => "the next iteration reads it",
             Some(Role::Old) => "it is computed before a state that it reads is overwritten",
         }
     }
@@ -75,6 +77,13 @@ impl Work<'_> {
         // The unit reads the numbers as they are.
         for node in in_unit.values().flat_map(|product| product.inline) {
             roles[node.0 as usize] = Role::Inline;
+        }
+        // What is read one step back is in memory.
+        for delay in graph.delays() {
+            let role = &mut roles[delay.of.0 as usize];
+            if *role == Role::Inline && !is_given(graph, delay.of) {
+                *role = Role::Delayed;
+            }
         }
         separate_states(graph, &mut roles)?;
         let mut is_store = vec![false; roles.len()];
@@ -152,8 +161,25 @@ fn readers_next(graph: &Graph, steps: &mut Steps) {
     }
 }
 
-/// All nodes, each after what it reads, otherwise as they are numbered.
+/// All nodes, each after what it reads, otherwise as they are numbered; those of a recurrence together.
 pub(super) fn in_order(graph: &Graph) -> Vec<NodeId> {
+    let order = after_inputs(graph);
+    if graph.delays().next().is_none() {
+        return order;
+    }
+    let mut place = vec![0; order.len()];
+    for (at, node) in order.iter().enumerate() {
+        place[node.0 as usize] = at;
+    }
+    let mut components = graph.ordered_components();
+    for members in &mut components {
+        members.sort_by_key(|member| place[member.0 as usize]);
+    }
+    components.into_iter().flatten().collect()
+}
+
+/// All nodes, each after its inputs, otherwise as they are numbered.
+fn after_inputs(graph: &Graph) -> Vec<NodeId> {
     let count = graph.node_ids().count();
     let mut done = vec![false; count];
     let mut order = Vec::with_capacity(count);

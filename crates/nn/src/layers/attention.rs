@@ -23,6 +23,19 @@ impl Rope {
     /// Turns `[.., time, width]` from a position on. The first half of the features is paired with the second.
     #[track_caller]
     pub fn apply(&self, x: &Tensor, position: usize) -> Tensor {
+        self.apply_at(x, &Tensor::scalar(position as i64))
+    }
+
+    /// The same from a position that is a tensor, one integer: in a function that is traced it may be an argument, so
+    /// that one program serves all positions.
+    #[track_caller]
+    pub fn apply_at(&self, x: &Tensor, position: &Tensor) -> Tensor {
+        if let Err(error) = position.check() {
+            return Tensor::from_error(error);
+        }
+        if position.rank() != 0 || !position.dtype().is_int() {
+            return Tensor::from_error(position.refusal("rope", "a position is one integer"));
+        }
         let sizes = match x.sizes() {
             Ok(sizes) => sizes,
             Err(error) => return Tensor::from_error(error),
@@ -36,15 +49,33 @@ impl Rope {
             );
         }
         let half = width / 2;
-        let at = (Tensor::index(Axis::of(time)) + position as i64)
-            .cast(DType::F32)
+        // Angles of narrow features are computed in `f32`: a position is more than they can count.
+        let wide = match x.dtype() {
+            DType::F64 => DType::F64,
+            _ => DType::F32,
+        };
+        let at = (Tensor::index(Axis::of(time)) + position.cast(DType::I64))
+            .cast(wide)
             .unsqueeze(1);
-        let rate = Tensor::index(Axis::of(half)).cast(DType::F32) * (-self.base.ln() / half as f64);
+        let rate = Tensor::index(Axis::of(half)).cast(wide) * (-self.base.ln() / half as f64);
         let angle = at * rate.exp();
         let (cos, sin) = (angle.cos().cast(x.dtype()), angle.sin().cast(x.dtype()));
         let (a, b) = (x.narrow(-1, 0, half), x.narrow(-1, half, half));
         concat(&[&(&a * &cos - &b * &sin), &(a * sin + b * cos)], -1)
     }
+}
+
+/// The keys and values of positions that an [`Attention`] has seen, so that the next ones need not compute them again.
+///
+/// There is memory for `capacity` positions from the start: one program serves all steps.
+#[derive(Clone, Debug)]
+pub struct KeyValueCache {
+    /// `[batch, shared heads, capacity, head width]`.
+    pub key: Tensor,
+    /// As the keys.
+    pub value: Tensor,
+    /// How many positions are filled: one integer (`i64`).
+    pub length: Tensor,
 }
 
 /// Attention of several heads over `[batch, time, width]`.
@@ -65,6 +96,7 @@ pub struct Attention {
     pub out: Dense,
     heads: usize,
     shared_heads: usize,
+    head_width: usize,
     #[module(skip)]
     rope: Option<Rope>,
     causal: bool,
@@ -97,6 +129,7 @@ impl Attention {
             out: dense(width),
             heads,
             shared_heads,
+            head_width: each,
             rope: None,
             causal: false,
         }
@@ -124,25 +157,85 @@ impl Attention {
     /// it is `[queries, keys]` or has a batch before.
     #[track_caller]
     pub fn attend(&self, x: &Tensor, memory: &Tensor, mask: Option<&Tensor>) -> Tensor {
-        let split = |x: Tensor, heads: usize| {
-            let each = match x.shape().axes().last().and_then(|axis| axis.known()) {
-                Some(width) => width / heads.max(1),
-                None => 0,
-            };
-            x.split_axis(-1, [heads, each]).transpose(-3, -2)
-        };
         let turn = |x: Tensor| match &self.rope {
             Some(rope) => rope.apply(&x, 0),
             None => x,
         };
-        let query = turn(split(self.query.forward(x), self.heads));
-        let share = self.heads / self.shared_heads.max(1);
-        let spread = |x: Tensor| if share > 1 { x.repeat(-3, share) } else { x };
-        let key = spread(turn(split(self.key.forward(memory), self.shared_heads)));
-        let value = spread(split(self.value.forward(memory), self.shared_heads));
+        let query = turn(split_heads(&self.query.forward(x), self.heads));
+        let key = turn(split_heads(&self.key.forward(memory), self.shared_heads));
+        let value = split_heads(&self.value.forward(memory), self.shared_heads);
+        let (key, value) = (self.spread(key), self.spread(value));
         let mixed = attention(&query, &key, &value, mask, self.causal);
         self.out
             .forward(&mixed.transpose(-3, -2).merge_axes(-2, -1))
+    }
+
+    /// Keys or values for all query heads.
+    #[track_caller]
+    fn spread(&self, x: Tensor) -> Tensor {
+        match self.heads / self.shared_heads.max(1) {
+            0 | 1 => x,
+            share => x.repeat(-3, share),
+        }
+    }
+
+    /// A cache for sequences of up to so many positions, with none filled.
+    #[track_caller]
+    pub fn cache(&self, batch: usize, capacity: usize, dtype: DType) -> KeyValueCache {
+        let empty = Tensor::zeros([batch, self.shared_heads, capacity, self.head_width], dtype);
+        KeyValueCache {
+            key: empty.clone(),
+            value: empty,
+            length: Tensor::scalar(0i64),
+        }
+    }
+
+    /// Causal attention of `x`, the positions `[batch, time, width]` behind those in a cache, to these and to itself; with
+    /// the cache for the next ones. Where they do not fit into the cache, the result is NaN.
+    #[track_caller]
+    pub fn attend_cached(&self, x: &Tensor, cache: &KeyValueCache) -> (Tensor, KeyValueCache) {
+        let failed = |error| {
+            let failed = Tensor::from_error(error);
+            (failed, cache.clone())
+        };
+        let (time, capacity) = match (x.sizes(), cache.key.sizes()) {
+            (Ok(x), Ok(key)) if x.len() == 3 && key.len() == 4 => (x[1], key[2]),
+            (Err(error), _) | (_, Err(error)) => return failed(error),
+            _ => {
+                let reason = "its axes are [batch, time, width], and the cache's [batch, heads, capacity, head width]";
+                return failed(x.refusal("attend_cached", reason));
+            }
+        };
+        let length = cache.length.cast(DType::I64);
+        let turn = |x: Tensor| match &self.rope {
+            Some(rope) => rope.apply_at(&x, &length),
+            None => x,
+        };
+        let query = turn(split_heads(&self.query.forward(x), self.heads));
+        let new_key = turn(split_heads(&self.key.forward(x), self.shared_heads));
+        let new_value = split_heads(&self.value.forward(x), self.shared_heads);
+        // Which of the new positions a place of the cache takes, if any.
+        let places = Tensor::index(Axis::of(capacity));
+        let offset = &places - &length;
+        let (first, last) = (Tensor::scalar(0i64), Tensor::scalar(time as i64 - 1));
+        let fresh = (offset.ge(&first) & offset.le(&last)).unsqueeze(1);
+        let index = offset.maximum(&first).minimum(&last);
+        let put = |old: &Tensor, new: &Tensor| {
+            select(&fresh, &new.cast(old.dtype()).take(&index, -2), old)
+        };
+        let (key, value) = (put(&cache.key, &new_key), put(&cache.value, &new_value));
+        let position = Tensor::index(Axis::of(time)).unsqueeze(1) + &length;
+        let seen = places.le(&position);
+        let cast = |x: &Tensor| self.spread(x.cast(query.dtype()));
+        let mixed = attention(&query, &cast(&key), &cast(&value), Some(&seen), false);
+        let made = self
+            .out
+            .forward(&mixed.transpose(-3, -2).merge_axes(-2, -1));
+        let length = length + time as i64;
+        let fits = length.le(&Tensor::scalar(capacity as i64));
+        let nan = Tensor::constant(loopwright_tensor::Scalar::from_f64(made.dtype(), f64::NAN));
+        let cache = KeyValueCache { key, value, length };
+        (select(&fits, &made, &nan), cache)
     }
 }
 
@@ -151,6 +244,16 @@ impl Layer for Attention {
     fn forward(&self, x: &Tensor) -> Tensor {
         self.attend(x, x, None)
     }
+}
+
+/// `[.., time, heads * width]` as `[.., heads, time, width]`.
+#[track_caller]
+fn split_heads(x: &Tensor, heads: usize) -> Tensor {
+    let each = match x.shape().axes().last().and_then(|axis| axis.known()) {
+        Some(width) => width / heads.max(1),
+        None => 0,
+    };
+    x.split_axis(-1, [heads, each]).transpose(-3, -2)
 }
 
 /// `softmax(q kᵀ / √width) v` over the last two axes, with what a query may not see left out.

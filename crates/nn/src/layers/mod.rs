@@ -11,7 +11,7 @@ mod recurrent;
 mod transformer;
 
 pub use activation::{Activation, Sequential};
-pub use attention::{Attention, Rope};
+pub use attention::{Attention, KeyValueCache, Rope};
 pub use conv::{Conv, ConvTranspose, Pool};
 pub use dense::Dense;
 pub use dropout::Dropout;

@@ -9,7 +9,7 @@ use crate::Module;
 use crate::init::Init;
 use crate::mode::weighted;
 use crate::module::Parameter;
-use loopwright_tensor::{Axis, DType, Shape, Tensor, Tree, stack};
+use loopwright_tensor::{Axis, DType, Shape, Tensor, TensorError, Tree, scan};
 
 /// The weights of a recurrent layer.
 #[derive(Module)]
@@ -56,14 +56,35 @@ fn gate(gates: &Tensor, at: usize, hidden: usize) -> Tensor {
     gates.narrow(-1, at * hidden, hidden)
 }
 
-/// How many steps `[batch, time, width]` has, and zeros for the hidden state.
+/// Zeros for the hidden state of `[batch, time, width]`.
 #[track_caller]
-fn steps(x: &Tensor, hidden: usize) -> Result<(usize, Tensor), loopwright_tensor::TensorError> {
-    let sizes = x.sizes()?;
-    let [batch, time, _] = sizes[..] else {
+fn zeros(x: &Tensor, hidden: usize) -> Result<Tensor, TensorError> {
+    x.check()?;
+    let [batch, _, _] = x.shape().axes() else {
         return Err(x.refusal("recurrent", "its axes are [batch, time, width]"));
     };
-    Ok((time, Tensor::zeros([batch, hidden], x.dtype())))
+    let mut batch = batch.clone();
+    batch.name = None;
+    Ok(Tensor::zeros(
+        &Shape::new([batch, Axis::of(hidden)]),
+        x.dtype(),
+    ))
+}
+
+/// The states of all steps, along the second axis, and the last one: one loop along time.
+#[track_caller]
+fn run<S: Tree>(
+    inputs: &Tensor,
+    first: &S,
+    step: impl Fn(&Tensor, &S) -> S,
+    shown: impl Fn(&S) -> Tensor,
+) -> Result<(Tensor, S), TensorError> {
+    let (last, states) = scan(first, inputs, 1, |state, x| {
+        let next = step(x, state);
+        let shown = shown(&next);
+        (next, shown)
+    })?;
+    Ok((states.permute([1, 0, 2]), last))
 }
 
 macro_rules! layer {
@@ -106,13 +127,8 @@ impl Rnn {
     /// The hidden states of all steps, `[batch, time, hidden]`, and the last one.
     #[track_caller]
     pub fn forward(&self, x: &Tensor, start: Option<&Tensor>) -> (Tensor, Tensor) {
-        run(
-            x,
-            self.hidden,
-            start,
-            |x, h| (x + self.gates.of_hidden(h)).tanh(),
-            &self.gates,
-        )
+        let step = |x: &Tensor, h: &Tensor| (x + self.gates.of_hidden(h)).tanh();
+        hidden_states(x, self.hidden, start, step, &self.gates)
     }
 }
 
@@ -128,31 +144,27 @@ impl Gru {
             let new = (gate(x, 2, width) + reset * gate(&own, 2, width)).tanh();
             &new + update * (h - &new)
         };
-        run(x, width, start, step, &self.gates)
+        hidden_states(x, width, start, step, &self.gates)
     }
 }
 
 #[track_caller]
-fn run(
+fn hidden_states(
     x: &Tensor,
     hidden: usize,
     start: Option<&Tensor>,
     step: impl Fn(&Tensor, &Tensor) -> Tensor,
     gates: &Gates,
 ) -> (Tensor, Tensor) {
-    let (time, zeros) = match steps(x, hidden) {
-        Ok(found) => found,
-        Err(error) => return (Tensor::from_error(error.clone()), Tensor::from_error(error)),
+    let first = match start {
+        Some(start) => Ok(start.clone()),
+        None => zeros(x, hidden),
     };
-    let inputs = gates.of_inputs(x);
-    let mut h = start.cloned().unwrap_or(zeros);
-    let mut states = Vec::with_capacity(time);
-    for at in 0..time {
-        h = step(&inputs.at((.., at)), &h);
-        states.push(h.clone());
-    }
-    let states: Vec<&Tensor> = states.iter().collect();
-    (stack(&states, 1), h)
+    let done = first.and_then(|first| run(&gates.of_inputs(x), &first, step, Tensor::clone));
+    done.unwrap_or_else(|error| {
+        let failed = Tensor::from_error(error);
+        (failed.clone(), failed)
+    })
 }
 
 /// The state of an [`Lstm`]: what it shows and what it keeps.
@@ -183,31 +195,24 @@ impl Lstm {
     /// The hidden states of all steps, `[batch, time, hidden]`, and the state after the last one.
     #[track_caller]
     pub fn forward(&self, x: &Tensor, start: Option<&LstmState>) -> (Tensor, LstmState) {
-        let (time, zeros) = match steps(x, self.hidden) {
-            Ok(found) => found,
-            Err(error) => {
-                let failed = Tensor::from_error(error);
-                return (
-                    failed.clone(),
-                    LstmState {
-                        hidden: failed.clone(),
-                        cell: failed,
-                    },
-                );
-            }
+        let first = match start {
+            Some(start) => Ok(start.clone()),
+            None => zeros(x, self.hidden).map(|zeros| LstmState {
+                hidden: zeros.clone(),
+                cell: zeros,
+            }),
         };
-        let inputs = self.gates.of_inputs(x);
-        let mut state = start.cloned().unwrap_or_else(|| LstmState {
-            hidden: zeros.clone(),
-            cell: zeros.clone(),
-        });
-        let mut states = Vec::with_capacity(time);
-        for at in 0..time {
-            state = self.step(&inputs.at((.., at)), &state);
-            states.push(state.hidden.clone());
-        }
-        let states: Vec<&Tensor> = states.iter().collect();
-        (stack(&states, 1), state)
+        let step = |x: &Tensor, state: &LstmState| self.step(x, state);
+        let shown = |state: &LstmState| state.hidden.clone();
+        let done = first.and_then(|first| run(&self.gates.of_inputs(x), &first, step, shown));
+        done.unwrap_or_else(|error| {
+            let failed = Tensor::from_error(error);
+            let state = LstmState {
+                hidden: failed.clone(),
+                cell: failed.clone(),
+            };
+            (failed, state)
+        })
     }
 
     #[track_caller]

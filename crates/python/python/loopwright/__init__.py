@@ -1,7 +1,7 @@
 """Loopwright: arrays that become loops you can read, on every machine.
 
-The namespace is that of the Python Array API standard, version 2024.12, with the extensions `linalg`
-and `fft`. Arrays are formulas: nothing is computed until a value is asked for, and then all that it
+The namespace is that of the Python Array API standard, version 2025.12, with the extensions `linalg`
+and `fft`; `x.__array_namespace__(api_version="2024.12")` is that of an earlier version. Arrays are formulas: nothing is computed until a value is asked for, and then all that it
 needs becomes one program.
 
 >>> import loopwright as lw
@@ -51,6 +51,7 @@ from ._dtypes import (
     float16,
     float32,
     float64,
+    get_default_dtype,
     iinfo,
     int8,
     int16,
@@ -58,6 +59,7 @@ from ._dtypes import (
     int64,
     isdtype,
     result_type,
+    set_default_dtype,
     uint8,
     uint16,
     uint32,
@@ -225,7 +227,7 @@ from ._utility import all, any, diff
 
 realize = _core.realize
 
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 
 _einops.wait()
 
@@ -342,6 +344,7 @@ __all__ = [
     "full_like",
     "gelu",
     "gelu_tanh",
+    "get_default_dtype",
     "global_avg_pool",
     "global_max_pool",
     "grad",
@@ -432,6 +435,7 @@ __all__ = [
     "ScheduleError",
     "searchsorted",
     "set_default_device",
+    "set_default_dtype",
     "sigmoid",
     "sign",
     "signbit",

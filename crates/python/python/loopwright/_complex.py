@@ -97,6 +97,8 @@ def expm1(z: Array) -> Array:
     turned = exp(z)
     along = _where(ended, _core.real(turned) - 1.0, along)
     along = _where(im == 0, _op("expm1", re), along)
+    # A zero has no sign, by the standard.
+    along = _where((im == 0) & (re == 0), _number(0.0, re), along)
     return _core.complex(along, _core.imag(turned))
 
 

@@ -181,13 +181,13 @@ class Array:
         """The inverse cosine."""
     def acosh(self, /) -> Array:
         """The inverse hyperbolic cosine."""
-    def all(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def all(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """Whether all elements are true."""
-    def any(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def any(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """Whether any element is true."""
-    def argmax(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def argmax(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The index of the first largest element along an axis, or of all."""
-    def argmin(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def argmin(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The index of the first smallest element along an axis, or of all."""
     def argsort(self, /, *, axis: Any = ..., descending: Any = ..., stable: Any = ...) -> Array:
         """The indices that sort along an axis; equal elements stay in the order they had."""
@@ -202,11 +202,11 @@ class Array:
     def atanh(self, /) -> Array:
         """The inverse hyperbolic tangent."""
     def broadcast_to(self, /, shape: Any) -> Array:
-        """An array repeated along its axes of size 1 to a shape."""
+        """An array repeated along its axes of size 1 to a shape: a view, which is read-only."""
     def ceil(self, /) -> Array:
         """The smallest whole number that is not below."""
-    def clip(self, /, min: Any = ..., max: Any = ...) -> Array:
-        """The elements, but not below `min` and not above `max`, in the dtype of `x`."""
+    def clip(self, min: Any = ..., max: Any = ..., out: Any = ...) -> Array:
+        """The elements within bounds: ``x.clip(0, 1)``."""
     def conj(self, /) -> Array:
         """The conjugate: the imaginary part with the other sign."""
     def cos(self, /) -> Array:
@@ -230,7 +230,7 @@ class Array:
     def expm1(self, /) -> Array:
         """`exp(x) - 1`, precise near 0."""
     def flatten(self) -> Array:
-        """All elements along one axis."""
+        """A copy of all elements along one axis."""
     def flip(self, /, *, axis: Any = ...) -> Array:
         """The elements in reverse along axes."""
     def floor(self, /) -> Array:
@@ -263,13 +263,13 @@ class Array:
         """A stack of matrices, each the other way around."""
     def matmul(self, x2: Any, /) -> Array:
         """The product of matrices; one axis alone is a vector, axes before two are a batch."""
-    def max(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def max(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The largest element along axes; NaN if there is one."""
     def maximum(self, x2: Any, /) -> Array:
         """The larger one; NaN if either is NaN."""
-    def mean(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def mean(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The mean along axes."""
-    def min(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def min(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The smallest element along axes; NaN if there is one."""
     def minimum(self, x2: Any, /) -> Array:
         """The smaller one; NaN if either is NaN."""
@@ -289,7 +289,7 @@ class Array:
         """The axes in another order: ``x.permute(1, 0)``."""
     def pow(self, x2: Any, /) -> Array:
         """The first to the power of the second."""
-    def prod(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def prod(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The product along axes."""
     def realize(self, /) -> Array:
         """Computes the value now, if it is not there yet, and gives the array back."""
@@ -297,7 +297,7 @@ class Array:
         """1 divided by the elements."""
     def repeat(self, repeats: Any, /, *, axis: Any = ...) -> Array:
         """Every element several times, one after the other."""
-    def reshape(self, *shape: Any) -> Array:
+    def reshape(self, *shape: Any, copy: Any = ...) -> Array:
         """The elements in another shape: ``x.reshape(2, -1)`` or ``x.reshape((2, -1))``."""
     def roll(self, /, shift: Any, *, axis: Any = ...) -> Array:
         """The elements moved along axes; what leaves at the end comes in at the front."""
@@ -321,11 +321,11 @@ class Array:
         """The square root."""
     def square(self, /) -> Array:
         """The square."""
-    def squeeze(self, /, axis: Any) -> Array:
-        """An array without axes of size 1."""
-    def std(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def squeeze(self, axis: Any = ...) -> Array:
+        """Without axes of size 1: those that are named, or all."""
+    def std(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The standard deviation along axes, the root of the variance."""
-    def sum(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def sum(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The sum along axes."""
     def tan(self, /) -> Array:
         """The tangent."""
@@ -347,7 +347,7 @@ class Array:
         """The elements without their fraction."""
     def unnamed(self, /) -> Array:
         """The same elements without names for the axes."""
-    def var(self, axis: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
+    def var(self, axis: Any = ..., dtype: Any = ..., out: Any = ..., keepdims: Any = ..., **options: Any) -> Array:
         """The variance along axes: squares of distances to the mean, over the count less `correction`."""
 
 class Average:
@@ -670,6 +670,8 @@ class Layer:
     def activation(name: Any, slope: Any) -> Any: ...
     def attend(self, /, x: Any, memory: Any = ..., mask: Any = ...) -> Any:
         """Attention of `x` to `memory`, or the likeness of `x` to an embedding's rows."""
+    def attend_cached(self, /, x: Any, cache: Any) -> Any:
+        """Attention of positions behind those in a cache, and the cache with them."""
     @staticmethod
     def attention(width: Any, heads: Any, shared_heads: Any, causal: Any, rope: Any) -> Any: ...
     @staticmethod
@@ -692,6 +694,8 @@ class Layer:
     def global_average(axes: Any) -> Any: ...
     @staticmethod
     def group_norm(groups: Any, channels: Any) -> Any: ...
+    def key_value_cache(self, /, batch: Any, capacity: Any, dtype: Any) -> Any:
+        """An empty cache of keys and values: `key`, `value` and `length`."""
     @staticmethod
     def layer_norm(width: Any, epsilon: Any, place: Any) -> Any: ...
     def part(self, /, name: Any) -> Layer:
@@ -954,7 +958,7 @@ def blobs(count: Any, centres: Any = ..., spread: Any = ..., seed: Any = ...) ->
     """Clouds of points around random centres: points, and which centre each is of."""
 
 def broadcast_to(x: Any, shape: Any) -> Array:
-    """The elements repeated to a shape."""
+    """The elements repeated to a shape: a view that cannot be written."""
 
 def cast(x: Any, dtype: Any) -> Array:
     """Elements of another dtype."""
@@ -998,6 +1002,9 @@ def constant(shape: Any, value: Any, dtype: Any, device: Any) -> Array:
 def conv(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, groups: Any, output_padding: Any) -> Array:
     """A convolution, or a transposed one."""
 
+def copied(x: Any) -> Array:
+    """The same elements in an array of their own."""
+
 def cosine_distance(x: Any, target: Any) -> Array:
     """1 minus the cosine of the angle between vectors along the last axis."""
 
@@ -1015,6 +1022,9 @@ def current_device() -> Device:
 
 def custom_gradient(function: Any, backward: Any, *arguments: Any) -> Array:
     """What a function of arrays gives, with a gradient of its own: `backward(arguments, value, gradient)` gives a gradient for each argument."""
+
+def default_dtype() -> DType:
+    """The dtype that Python floats, quotients of integers and new arrays have where none is given."""
 
 def devices() -> list[Device]:
     """Every device that works here, the one that `auto` takes first."""
@@ -1038,7 +1048,7 @@ def fft(x: Any, axis: Any, inverse: Any) -> Array:
     """The Fourier transform along an axis, or its inverse, divided by the count."""
 
 def flip(x: Any, axes: Any) -> Array:
-    """The axes backwards."""
+    """The axes backwards: a view."""
 
 def full(shape: Any, value: Any, dtype: Any, device: Any) -> Array:
     """An array of one number."""
@@ -1046,8 +1056,8 @@ def full(shape: Any, value: Any, dtype: Any, device: Any) -> Array:
 def global_pool(largest: Any, x: Any, spatial: Any) -> Array:
     """The largest element or the mean along all of the last axes."""
 
-def hessian(function: Any, x: Any) -> Array:
-    """The second derivatives of a function that gives one number."""
+def hessian(function: Any, arguments: Any) -> Any:
+    """The second derivatives of a function that gives one number: for each array of the arguments, a tree like them."""
 
 def hinge(x: Any, target: Any) -> Array:
     """`max(0, 1 - score * target)` for targets of 1 and -1."""
@@ -1064,10 +1074,10 @@ def irfft(x: Any, n: Any, axis: Any) -> Array:
 def is_training() -> builtins.bool:
     """Whether layers behave as in training on this thread."""
 
-def jacobian(function: Any, x: Any, forward: Any) -> Array:
-    """The derivative of every element that a function gives with respect to every element of its argument."""
+def jacobian(function: Any, arguments: Any, forward: Any) -> Any:
+    """The derivative of every element that a function gives with respect to every element of its arguments: for each array of the result, a tree like the arguments."""
 
-def jvp(function: Any, arguments: Any, directions: Any) -> tuple[Any, Array]:
+def jvp(function: Any, arguments: Any, directions: Any) -> tuple[Any, Any]:
     """What a function gives, and how much that changes as the arguments change in directions."""
 
 def kl_divergence(x: Any, target: Any) -> Array:
@@ -1082,8 +1092,14 @@ def linalg_complement(x: Any) -> Array:
 def linalg_det(x: Any) -> Array:
     """The determinant."""
 
+def linalg_eig(x: Any) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors of square matrices, real or complex."""
+
 def linalg_eigh(x: Any) -> tuple[Array, Array]:
     """Eigenvalues, rising, and eigenvectors of symmetric matrices."""
+
+def linalg_eigvals(x: Any) -> Array:
+    """Eigenvalues of square matrices, real or complex."""
 
 def linalg_eigvalsh(x: Any) -> Array:
     """Eigenvalues of symmetric matrices, rising."""
@@ -1152,7 +1168,7 @@ def pad_by(x: Any, axis: Any, before: Any, after: Any, mode: Any) -> Array:
     """More elements at both ends of an axis, made of those that are there."""
 
 def permute(x: Any, axes: Any) -> Array:
-    """The axes in another order."""
+    """The axes in another order: a view."""
 
 def pool(largest: Any, x: Any, window: Any, stride: Any, padding: Any, dilation: Any, count_include_pad: Any) -> Array:
     """The largest element or the mean of each window along the last axes."""
@@ -1205,8 +1221,8 @@ def read_npy(path: Any, dtype: Any = ...) -> Array:
 def real(x: Any) -> Array:
     """The real parts."""
 
-def realize(arrays: Any) -> None:
-    """Computes arrays, those of a device in one program."""
+def realize(*arrays: Any) -> None:
+    """Computes arrays, those of a device in one program. Each argument is an array, or a list, tuple, dict or other tree of arrays."""
 
 def reduce(op: Any, x: Any, axes: Any, keepdims: Any) -> Array:
     """A fold over axes, or all of them."""
@@ -1217,8 +1233,8 @@ def repeat(x: Any, count: Any, axis: Any) -> Array:
 def repeat_at_most(most: Any, first: Any, condition: Any, step: Any) -> Any:
     """Repeats a step as long as a condition holds, at most so many times, as a part of the formula."""
 
-def reshape(x: Any, shape: Any) -> Array:
-    """The elements in another shape; -1 for a size that follows."""
+def reshape(x: Any, shape: Any, copy: Any = ...) -> Array:
+    """The elements in another shape; -1 for a size that follows. A view where the elements have strides in that shape, and otherwise a copy; with `copy` a copy in any case, or an error where it would be one."""
 
 def result_type(*objects: Any) -> DType:
     """The dtype in which arrays, dtypes and numbers meet."""
@@ -1230,7 +1246,10 @@ def roll(x: Any, shift: Any, axis: Any) -> Array:
     """The elements moved along an axis; those that leave it come in at the other end."""
 
 def rope(x: Any, position: Any, base: Any) -> Array:
-    """Turns `[.., time, width]` by angles that grow with the position, from one on."""
+    """Turns `[.., time, width]` by angles that grow with the position, from one on: an integer, or an array of one."""
+
+def same_kind(*arguments: Any) -> builtins.bool:
+    """Whether elements of one dtype may be written into an array of another, as in-place operators do."""
 
 def scan(op: Any, x: Any, axis: Any, exclusive: Any, reverse: Any) -> Array:
     """The folds of all beginnings along an axis."""
@@ -1250,11 +1269,17 @@ def seed(seed: Any, /) -> None:
 def set_default_device(device: Any) -> None:
     """Makes a device the one that is used where nothing is said; `None` for the best there is."""
 
+def set_default_dtype(dtype: Any) -> None:
+    """Changes that dtype, for all threads."""
+
 def set_mixed_precision(dtype: Any) -> DType | None:
     """Lets layers multiply in a narrower float, or as they are; gives what was said before."""
 
 def set_training(training: Any) -> builtins.bool:
     """Lets layers behave as in training, or as in use; gives how they behaved before."""
+
+def shares_cell(a: Any, b: Any) -> Array:
+    """Whether arrays share elements, so that a write to one may be seen in another."""
 
 def sort(x: Any, axis: Any, descending: Any) -> Array:
     """The elements along an axis in order."""
@@ -1266,7 +1291,7 @@ def spirals(count: Any, arms: Any = ..., noise: Any = ..., seed: Any = ...) -> E
     """Arms of a spiral: points, and which arm each is of."""
 
 def squeeze(x: Any, axes: Any) -> Array:
-    """Without axes of size 1."""
+    """Without axes of size 1: a view."""
 
 def stack(arrays: Any, axis: Any) -> Array:
     """Arrays beside each other along a new axis."""
@@ -1299,7 +1324,7 @@ def triu(x: Any, k: Any) -> Array:
     """Zeros below a diagonal of the last two axes."""
 
 def unsqueeze(x: Any, axis: Any) -> Array:
-    """With an axis of size 1 more."""
+    """With an axis of size 1 more: a view."""
 
 def value_and_gradients(function: Any, variables: Any, arguments: Any, named: Any, optimizer: Any = ...) -> tuple[Any, list[Array]]:
     """What a function gives, and the gradients of its loss with respect to variables."""

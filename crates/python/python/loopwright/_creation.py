@@ -43,7 +43,7 @@ def asarray(
     obj: Any,
     /,
     *,
-    dtype: DType | None = None,
+    dtype: DType | str | None = None,
     device: object | None = None,
     copy: builtins.bool | None = None,
 ) -> Array:
@@ -81,7 +81,7 @@ def arange(
     stop: float | None = None,
     step: float = 1,
     *,
-    dtype: DType | None = None,
+    dtype: DType | str | None = None,
     device: object | None = None,
 ) -> Array:
     """Numbers from `start` on in equal steps, without `stop`.
@@ -98,6 +98,7 @@ def arange(
     if step == 0:
         raise ValueError("arange: the step is not 0")
     whole = all(isinstance(number, int) for number in numbers)
+    dtype = _dtypes.named(dtype)
     if dtype is None:
         dtype = _dtypes.default_int() if whole else _dtypes.default_float()
     if dtype not in _dtypes.REAL:
@@ -120,7 +121,7 @@ def on_device(x: Array, device: object | None) -> Array:
     return x if device is None or x.device == device else x.to_device(device)
 
 
-def empty(shape: Shape, *, dtype: DType | None = None, device: object | None = None) -> Array:
+def empty(shape: Shape, *, dtype: DType | str | None = None, device: object | None = None) -> Array:
     """An array whose elements are not said; they are zeros.
 
     >>> import loopwright as lw
@@ -130,7 +131,7 @@ def empty(shape: Shape, *, dtype: DType | None = None, device: object | None = N
     return zeros(shape, dtype=dtype, device=device)
 
 
-def empty_like(x: Array, /, *, dtype: DType | None = None, device: object | None = None) -> Array:
+def empty_like(x: Array, /, *, dtype: DType | str | None = None, device: object | None = None) -> Array:
     """An array of the same shape whose elements are not said; they are zeros.
 
     >>> import loopwright as lw
@@ -146,7 +147,7 @@ def eye(
     /,
     *,
     k: int = 0,
-    dtype: DType | None = None,
+    dtype: DType | str | None = None,
     device: object | None = None,
 ) -> Array:
     """A matrix with ones on its `k`-th diagonal and zeros beside it.
@@ -158,7 +159,9 @@ def eye(
     if n_cols is None:
         n_cols = n_rows
     shape_of("eye", (n_rows, n_cols))
-    dtype = _dtypes.default_float() if dtype is None else dtype
+    dtype = _dtypes.default_float() if dtype is None else _dtypes.named(dtype)
+    # A diagonal that is far outside of the matrix has no elements, whichever it is.
+    k = builtins.max(-n_rows, builtins.min(operator.index(k), n_cols))
     rows = _core.unsqueeze(_core.arange(0, n_rows, 1, device), 1)
     columns = _core.arange(-k, n_cols - k, 1, device)
     return _core.cast(_core.map("eq", rows, columns), dtype)
@@ -168,7 +171,7 @@ def full(
     shape: Shape,
     fill_value: complex,
     *,
-    dtype: DType | None = None,
+    dtype: DType | str | None = None,
     device: object | None = None,
 ) -> Array:
     """An array that is everywhere one number.
@@ -177,9 +180,12 @@ def full(
     >>> lw.full((2,), 7).tolist()
     [7, 7]
     """
-    if isinstance(fill_value, Array) and fill_value.ndim == 0:
+    dtype = _dtypes.named(dtype)
+    if getattr(fill_value, "shape", None) == ():
+        if not isinstance(fill_value, Array):
+            fill_value = _core.asarray(fill_value, None, device)
         filled = fill_value if dtype is None else _dtypes.astype(fill_value, dtype)
-        return _core.broadcast_to(on_device(filled, device), shape_of("full", shape))
+        return _core.copied(_core.broadcast_to(on_device(filled, device), shape_of("full", shape)))
     own = _dtype_of_number("full", fill_value)
     sizes = shape_of("full", shape)
     dtype = own if dtype is None else dtype
@@ -193,7 +199,7 @@ def full_like(
     /,
     fill_value: complex,
     *,
-    dtype: DType | None = None,
+    dtype: DType | str | None = None,
     device: object | None = None,
 ) -> Array:
     """An array of the same shape that is everywhere one number.
@@ -203,7 +209,7 @@ def full_like(
     [7, 7]
     """
     expect("full_like", x)
-    dtype = x.dtype if dtype is None else dtype
+    dtype = x.dtype if dtype is None else _dtypes.named(dtype)
     return full(x.shape, fill_value, dtype=dtype, device=x.device if device is None else device)
 
 
@@ -213,7 +219,7 @@ def linspace(
     /,
     num: int,
     *,
-    dtype: DType | None = None,
+    dtype: DType | str | None = None,
     device: object | None = None,
     endpoint: builtins.bool = True,
 ) -> Array:
@@ -226,6 +232,7 @@ def linspace(
     if num < 0:
         raise ValueError(f"linspace: {num} is not a count")
     of_complex = isinstance(start, complex) or isinstance(stop, complex)
+    dtype = _dtypes.named(dtype)
     if dtype is None:
         dtype = _dtypes.default_complex() if of_complex else _dtypes.default_float()
     if of_complex and dtype not in _dtypes.COMPLEX:
@@ -280,11 +287,11 @@ def meshgrid(*arrays: Array, indexing: Literal["xy", "ij"] = "xy") -> tuple[Arra
     for at, x in enumerate(arrays):
         own = [1] * len(arrays)
         own[order.index(at)] = x.shape[0]
-        grids.append(_core.broadcast_to(_core.reshape(x, tuple(own)), shape))
+        grids.append(_core.copied(_core.broadcast_to(_core.reshape(x, tuple(own)), shape)))
     return tuple(grids)
 
 
-def ones(shape: Shape, *, dtype: DType | None = None, device: object | None = None) -> Array:
+def ones(shape: Shape, *, dtype: DType | str | None = None, device: object | None = None) -> Array:
     """An array of ones.
 
     >>> import loopwright as lw
@@ -294,7 +301,7 @@ def ones(shape: Shape, *, dtype: DType | None = None, device: object | None = No
     return full(shape, 1, dtype=_dtypes.default_float() if dtype is None else dtype, device=device)
 
 
-def ones_like(x: Array, /, *, dtype: DType | None = None, device: object | None = None) -> Array:
+def ones_like(x: Array, /, *, dtype: DType | str | None = None, device: object | None = None) -> Array:
     """An array of ones of the same shape.
 
     >>> import loopwright as lw
@@ -307,6 +314,10 @@ def ones_like(x: Array, /, *, dtype: DType | None = None, device: object | None 
 def _triangle(name: str, primitive: Any, x: Array, k: int) -> Array:
     if expect(name, x).ndim < 2:
         raise ValueError(f"{name}: a matrix has two axes, shape {x.shape} has not")
+    rows, columns = x.shape[-2:]
+    if rows is not None and columns is not None:
+        # A diagonal that is outside of the matrix may be any such.
+        k = builtins.max(-rows - 1, builtins.min(operator.index(k), columns + 1))
     return primitive(x, k)
 
 
@@ -330,7 +341,7 @@ def triu(x: Array, /, *, k: int = 0) -> Array:
     return _triangle("triu", _core.triu, x, k)
 
 
-def zeros(shape: Shape, *, dtype: DType | None = None, device: object | None = None) -> Array:
+def zeros(shape: Shape, *, dtype: DType | str | None = None, device: object | None = None) -> Array:
     """An array of zeros.
 
     >>> import loopwright as lw
@@ -340,7 +351,7 @@ def zeros(shape: Shape, *, dtype: DType | None = None, device: object | None = N
     return full(shape, 0, dtype=_dtypes.default_float() if dtype is None else dtype, device=device)
 
 
-def zeros_like(x: Array, /, *, dtype: DType | None = None, device: object | None = None) -> Array:
+def zeros_like(x: Array, /, *, dtype: DType | str | None = None, device: object | None = None) -> Array:
     """An array of zeros of the same shape.
 
     >>> import loopwright as lw

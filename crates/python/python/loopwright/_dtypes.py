@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import functools
 from typing import NamedTuple
 
 from . import _core
@@ -74,10 +73,39 @@ NARROW = (float8_e4m3fn, float8_e5m2, float16, bfloat16)
 STANDARD = {name: dtype for name, dtype in NAMES.items() if dtype not in NARROW}
 
 
-@functools.cache
+def named(dtype: object | None) -> DType | None:
+    """A dtype that may be given by its name, or as a type of Python or numpy; `None` stays `None`."""
+    return dtype if dtype is None or isinstance(dtype, DType) else _core.dtype(dtype)
+
+
 def default_float() -> DType:
     """The dtype that Python floats become."""
-    return _core.asarray(0.0).dtype
+    return _core.default_dtype()
+
+
+def set_default_dtype(dtype: DType | str, /) -> None:
+    """The dtype of Python floats, of quotients of integers, and of new arrays for which no dtype is given.
+
+    It is float32, and may be float64, float16 or bfloat16. A function made by `jit` is traced anew under another
+    default. Complex numbers have parts of float64 where the default is float64, else of float32.
+
+    >>> import loopwright as lw
+    >>> lw.set_default_dtype("float64")
+    >>> lw.zeros(3).dtype, lw.asarray(1j).dtype
+    (loopwright.float64, loopwright.complex128)
+    >>> lw.set_default_dtype(lw.float32)
+    """
+    _core.set_default_dtype(dtype)
+
+
+def get_default_dtype() -> DType:
+    """The dtype that `set_default_dtype` has set.
+
+    >>> import loopwright as lw
+    >>> lw.get_default_dtype()
+    loopwright.float32
+    """
+    return _core.default_dtype()
 
 
 def default_int() -> DType:
@@ -117,6 +145,8 @@ def of(x: Array | DType) -> DType:
         return x.dtype
     if isinstance(x, DType):
         return x
+    if isinstance(x, str | type) or hasattr(x, "name"):
+        return _core.dtype(x)
     raise TypeError(f"expected an array or a dtype, not {type(x).__name__}")
 
 
@@ -134,6 +164,7 @@ def astype(
     """
     if not isinstance(x, Array):
         raise TypeError(f"astype: expected an array, not {type(x).__name__}")
+    dtype = _core.dtype(dtype)
     if x.dtype in COMPLEX and dtype not in COMPLEX:
         if dtype != bool:
             raise TypeError(
@@ -173,7 +204,7 @@ def result_type(*arrays_and_dtypes: Array | DType | complex) -> DType:
     """
     if not arrays_and_dtypes:
         raise ValueError("result_type: at least one array or dtype is needed")
-    if not any(isinstance(x, Array | DType) for x in arrays_and_dtypes):
+    if all(isinstance(x, builtins.bool | int | float | complex) for x in arrays_and_dtypes):
         raise ValueError("result_type: at least one array or dtype is needed beside the numbers")
     return _core.result_type(*arrays_and_dtypes)
 
@@ -186,10 +217,14 @@ def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> builti
     (True, False)
     """
     if not isinstance(dtype, DType):
-        raise TypeError(f"isdtype: expected a dtype, not {dtype!r}")
+        if isinstance(dtype, Array) or not (isinstance(dtype, str | type) or hasattr(dtype, "name")):
+            raise TypeError(f"isdtype: expected a dtype, not {dtype!r}")
+        dtype = _core.dtype(dtype)
     if isinstance(kind, tuple):
         return any(isdtype(dtype, one) for one in kind)
     if isinstance(kind, str):
+        if kind in NAMES and kind not in KINDS:
+            return dtype == NAMES[kind]
         if kind not in KINDS:
             known = ", ".join(repr(one) for one in KINDS)
             raise ValueError(f"isdtype: no kind is called {kind!r}; there are {known}")

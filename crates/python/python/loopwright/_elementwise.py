@@ -149,7 +149,7 @@ round = _unary(
     "round", "round", NUMERIC, "The nearest whole number, of two the even one.",
     "lw.round(lw.asarray([0.5, 1.5, 2.6])).tolist()", "[0.0, 2.0, 3.0]",
 )  # fmt: skip
-sign = _unary(
+_sign = _unary(
     "sign", "sign", NUMERIC, "-1, 0 or 1; of a complex number `z / abs(z)`.",
     "lw.sign(lw.asarray([-3, 0, 7])).tolist()", "[-1, 0, 1]",
 )  # fmt: skip
@@ -333,7 +333,7 @@ def clip(
         elif isinstance(bound, float) and x.dtype in INTEGRAL:
             raise TypeError(f"clip: the bounds of {x.dtype} are integers, not {bound!r}")
         x = _core.map(op, x, as_dtype("clip", bound, x.dtype, x))
-    return x
+    return _core.copied(x) if min is None and max is None else x
 
 
 def conj(x: Array, /) -> Array:
@@ -344,7 +344,7 @@ def conj(x: Array, /) -> Array:
     [(1-2j)]
     """
     x = expect("conj", x, NUMERIC)
-    return _complex.conj(x) if is_complex(x) else x
+    return _complex.conj(x) if is_complex(x) else _core.copied(x)
 
 
 def real(x: Array, /) -> Array:
@@ -355,7 +355,7 @@ def real(x: Array, /) -> Array:
     [1.0]
     """
     x = expect("real", x, NUMERIC)
-    return _core.real(x) if is_complex(x) else x
+    return _core.real(x) if is_complex(x) else _core.copied(x)
 
 
 def imag(x: Array, /) -> Array:
@@ -376,7 +376,7 @@ def positive(x: Array, /) -> Array:
     >>> lw.positive(lw.asarray([-1, 2])).tolist()
     [-1, 2]
     """
-    return expect("positive", x, NUMERIC)
+    return _core.copied(expect("positive", x, NUMERIC))
 
 
 def square(x: Array, /) -> Array:
@@ -388,6 +388,18 @@ def square(x: Array, /) -> Array:
     """
     x = expect("square", x, NUMERIC)
     return _complex.square(x) if is_complex(x) else _core.map("mul", x, x)
+
+
+def sign(x: Operand, /) -> Array:
+    made = _sign(x)
+    if made.dtype not in FLOATING:
+        return made
+    # The op leaves a negative zero as it is; by the standard it becomes a positive one.
+    zero = _core.constant((), 0, made.dtype, made.device)
+    return _core.where(made == zero, zero, made)
+
+
+sign.__doc__ = _sign.__doc__
 
 
 def signbit(x: Array, /) -> Array:

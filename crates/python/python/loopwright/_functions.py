@@ -142,8 +142,11 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> C
     return mapped
 
 
-def jacobian(function: Callable[..., Any], forward: bool = False) -> Callable[[Any], Any]:
-    """A function that gives the derivative of each element of what another gives by each element of its argument.
+def jacobian(function: Callable[..., Any], forward: bool = False) -> Callable[..., Any]:
+    """A function that gives the derivative of each element of what another gives by each element of its arguments.
+
+    Arguments and results may be trees (tuples, lists, dicts, ...) of arrays: for each array of the result there is a tree
+    like the argument, or a tuple of such where there are several arguments.
 
     >>> import loopwright as lw
     >>> lw.jacobian(lambda x: x * x)(lw.asarray([1.0, 2.0])).tolist()
@@ -151,14 +154,17 @@ def jacobian(function: Callable[..., Any], forward: bool = False) -> Callable[[A
     """
 
     @functools.wraps(function)
-    def derivative(x: Any) -> Any:
-        return _core.jacobian(function, x, forward)
+    def derivative(*arguments: Any) -> Any:
+        return _core.jacobian(function, arguments, forward)
 
     return derivative
 
 
-def hessian(function: Callable[..., Any]) -> Callable[[Any], Any]:
+def hessian(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that gives the second derivatives of one that gives a number.
+
+    Arguments may be trees of arrays: for each array there is a tree like the argument, or a tuple of such where there
+    are several arguments.
 
     >>> import loopwright as lw
     >>> lw.hessian(lambda x: lw.sum(x * x * x))(lw.asarray([1.0, 2.0])).tolist()
@@ -166,8 +172,8 @@ def hessian(function: Callable[..., Any]) -> Callable[[Any], Any]:
     """
 
     @functools.wraps(function)
-    def derivative(x: Any) -> Any:
-        return _core.hessian(function, x)
+    def derivative(*arguments: Any) -> Any:
+        return _core.hessian(function, arguments)
 
     return derivative
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from . import _core, _dtypes
+from . import _core
 from ._core import Array
 from ._dtypes import INTEGRAL
 from ._manipulation import broadcast_shapes
 from ._operands import axis_of, expect
-
-
-def _within(name: str, index: Array, size: int) -> Array:
-    """Indices as int64 from the front; negative ones count from the end."""
-    index = _core.cast(expect(name, index, INTEGRAL), _dtypes.int64)
-    return _core.where(index < 0, index + size, index)
 
 
 def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
@@ -28,7 +22,7 @@ def take(x: Array, indices: Array, /, *, axis: int | None = None) -> Array:
             raise ValueError(f"take: an array with {x.ndim} axes needs one to take along")
         axis = 0
     at = axis_of("take", axis, x)
-    index = _within("take", indices, x.shape[at])
+    index = expect("take", indices, INTEGRAL)
     shape = x.shape[:at] + index.shape + x.shape[at + 1 :]
     if index.ndim != 1:
         index = _core.reshape(index, (index.size,))
@@ -53,7 +47,7 @@ def take_along_axis(x: Array, indices: Array, /, *, axis: int = -1) -> Array:
         raise ValueError(
             f"take_along_axis: shapes {x.shape} and {indices.shape} have not as many axes"
         )
-    index = _within("take_along_axis", indices, x.shape[at])
+    index = expect("take_along_axis", indices, INTEGRAL)
     lead = [1 if one == at else size for one, size in enumerate(x.shape)]
     other = [1 if one == at else size for one, size in enumerate(index.shape)]
     joined = list(broadcast_shapes(tuple(lead), tuple(other)))

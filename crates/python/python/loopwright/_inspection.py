@@ -49,9 +49,9 @@ class Info:
         wanted = frozenset().union(*(_dtypes.KINDS[one] for one in kinds))
         return {name: dtype for name, dtype in _dtypes.STANDARD.items() if dtype in wanted}
 
-    def devices(self) -> list[object]:
+    def devices(self) -> tuple[object, ...]:
         """The devices that arrays can be on."""
-        return list(_core.devices())
+        return tuple(_core.devices())
 
 
 def __array_namespace_info__() -> Info:

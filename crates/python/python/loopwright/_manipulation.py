@@ -33,7 +33,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
-    """Arrays repeated along their axes of size 1 so that all have one shape.
+    """Arrays repeated along their axes of size 1 so that all have one shape: views, which are read-only.
 
     >>> import loopwright as lw
     >>> a, b = lw.broadcast_arrays(lw.zeros((3, 1)), lw.zeros((2,)))
@@ -45,7 +45,7 @@ def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
 
 
 def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
-    """An array repeated along its axes of size 1 to a shape.
+    """An array repeated along its axes of size 1 to a shape: a view, which is read-only.
 
     >>> import loopwright as lw
     >>> lw.broadcast_to(lw.asarray([1, 2]), (2, 2)).tolist()
@@ -92,7 +92,7 @@ def concat(arrays: tuple[Array, ...] | list[Array], /, *, axis: int | None = 0) 
             raise ValueError(f"concat: shapes {first} and {own} do not go together at axis {at}")
     # What has no elements adds nothing.
     filled = [x for x in parts if x.shape[at]] or parts[:1]
-    return filled[0] if len(filled) == 1 else _core.concat(filled, at)
+    return _core.copied(filled[0]) if len(filled) == 1 else _core.concat(filled, at)
 
 
 def expand_dims(x: Array, /, axis: int = 0) -> Array:
@@ -119,7 +119,7 @@ def flip(x: Array, /, *, axis: Axes | None = None) -> Array:
     """
     expect("flip", x)
     axes = axes_of("flip", axis, x)
-    return _core.flip(x, axes) if axes else x
+    return _core.flip(x, axes)
 
 
 def moveaxis(x: Array, source: Axes, destination: Axes, /) -> Array:
@@ -194,6 +194,9 @@ def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Arr
 def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Array:
     """The elements in another shape; one size may be -1 and is found.
 
+    It is a view where the elements have strides in that shape, and otherwise a copy. With `copy=False` that is an
+    error, with `copy=True` it is always a copy.
+
     >>> import loopwright as lw
     >>> lw.reshape(lw.asarray([1, 2, 3, 4]), (2, -1)).tolist()
     [[1, 2], [3, 4]]
@@ -202,14 +205,17 @@ def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) ->
     sizes = [shape] if isinstance(shape, int) else [operator.index(size) for size in shape]
     if any(size < -1 for size in sizes) or sizes.count(-1) > 1:
         raise ValueError(f"reshape: {tuple(sizes)} is not a shape with one open size")
-    if -1 in sizes:
-        known = math.prod(size for size in sizes if size != -1)
-        if known == 0 or x.size % known:
-            raise ValueError(f"reshape: {x.size} elements do not go into {tuple(sizes)}")
-        sizes[sizes.index(-1)] = x.size // known
-    if math.prod(sizes) != x.size:
-        raise ValueError(f"reshape: {x.size} elements do not go into {tuple(sizes)}")
-    return _core.reshape(x, tuple(sizes))
+    count = x.size
+    # The size of a dynamic axis is not known while a function is traced.
+    if count is not None:
+        if -1 in sizes:
+            known = math.prod(size for size in sizes if size != -1)
+            if known == 0 or count % known:
+                raise ValueError(f"reshape: {count} elements do not go into {tuple(sizes)}")
+            sizes[sizes.index(-1)] = count // known
+        if math.prod(sizes) != count:
+            raise ValueError(f"reshape: {count} elements do not go into {tuple(sizes)}")
+    return _core.reshape(x, tuple(sizes), copy)
 
 
 def roll(x: Array, /, shift: Axes, *, axis: Axes | None = None) -> Array:
@@ -229,6 +235,7 @@ def roll(x: Array, /, shift: Axes, *, axis: Axes | None = None) -> Array:
     shifts = tuple(shift) if isinstance(shift, tuple | list) else (shift,) * len(axes)
     if len(shifts) != len(axes):
         raise ValueError(f"roll: {len(shifts)} shifts do not go with {len(axes)} axes")
+    x = _core.copied(x)
     if x.size == 0:
         return x
     for one, by in zip(axes, shifts, strict=True):
@@ -251,7 +258,7 @@ def squeeze(x: Array, /, axis: Axes) -> Array:
     for at in axes:
         if x.shape[at] != 1:
             raise ValueError(f"squeeze: axis {at} of shape {x.shape} is not of size 1")
-    return _core.squeeze(x, axes) if axes else x
+    return _core.squeeze(x, axes)
 
 
 def stack(arrays: tuple[Array, ...] | list[Array], /, *, axis: int = 0) -> Array:
@@ -280,7 +287,7 @@ def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
     if any(count < 0 for count in counts):
         raise ValueError("tile: counts are not negative")
     own = (1,) * (len(counts) - x.ndim) + x.shape
-    x = _core.reshape(x, own)
+    x = _core.reshape(x, own, True)
     if x.size == 0 or 0 in counts:
         shape = tuple(size * count for size, count in zip(own, counts, strict=True))
         return _core.constant(shape, 0, x.dtype, x.device)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from . import _core
+from . import _core, _dtypes
 from ._complex import conj, multiply
 from ._core import Array
 from ._creation import eye
@@ -47,6 +47,33 @@ def _squared(x: Array) -> Array:
     return _core.reduce("sum", total, (x.ndim - 2,), True)
 
 
+def _power_below(x: Array) -> Array:
+    """The largest powers of two not above numbers, at least the smallest normal number; NaN where one is not finite."""
+    if x.dtype not in (_dtypes.float32, _dtypes.float64):
+        return _core.constant(x.shape, 1, x.dtype, x.device)
+    wide = x.dtype == _dtypes.float64
+    bits = _dtypes.uint64 if wide else _dtypes.uint32
+    exponent = _core.full((), 0x7FF0 << 48 if wide else 0x7F80 << 16, bits, x.device)
+    power = _core.bitcast(_core.bitcast(x, bits) & exponent, x.dtype)
+    least = _core.full((), _dtypes.finfo(x.dtype).smallest_normal, x.dtype, x.device)
+    power = _core.map("max", power, least)
+    return _core.where(_core.map("is_finite", power), power, float("nan"))
+
+
+def _largest(x: Array, axes: tuple[int, ...]) -> Array:
+    """The largest absolute value of parts of elements along axes, which stay."""
+    largest = _core.map("abs", _core.real(x))
+    if is_complex(x):
+        largest = _core.map("max", largest, _core.map("abs", _core.imag(x)))
+    return _core.reduce("max", largest, axes, True)
+
+
+def scaled(a: Array) -> tuple[Array, Array]:
+    """Matrices divided by a power of two, so that no square of what matters is too large or too small, and the power."""
+    power = _core.stop_gradient(_power_below(_largest(a, (a.ndim - 2, a.ndim - 1))))
+    return (times(a, 1.0 / power) if is_complex(a) else a / power), power
+
+
 class Reflection(NamedTuple):
     """A reflection and the phase that its row is turned by."""
 
@@ -73,6 +100,9 @@ def reflection(column: Array, at: int) -> Reflection:
     rows = _core.unsqueeze(_core.arange(0, column.shape[-2], 1, column.device), 1)
     zero = _core.constant((), 0, column.dtype, column.device)
     column = _core.where(rows >= at, column, zero)
+    # The vector of a reflection may have any length; one that is small beside the matrix is as good as others.
+    power = _core.stop_gradient(_power_below(_largest(column, (column.ndim - 2,))))
+    column = times(column, 1.0 / power) if is_complex(column) else column / power
     here = rows == at
     head = _core.reduce("sum", _core.where(here, column, zero), (column.ndim - 2,), True)
     length = _core.map("sqrt", _squared(column))
@@ -105,6 +135,7 @@ def picked(a: Array, at: int, steps: int) -> Array:
 def triangle(a: Array) -> tuple[Array, Array, list[Array]]:
     """`q`, `r` and phases with `q r = a`, `q` square and unitary; its determinant is their product."""
     rows, columns = a.shape[-2:]
+    a, power = scaled(a)
     q, r = unit_matrix(a, rows), a
     phases = []
     steps = min(rows, columns)
@@ -115,12 +146,13 @@ def triangle(a: Array) -> tuple[Array, Array, list[Array]]:
         phases.append(step.phase)
         if steps >= MANY:
             _core.realize([q, r, step.phase])
-    return q, _core.triu(r, 0), phases
+    return q, times(_core.triu(r, 0), power), phases
 
 
 def tridiagonal(a: Array) -> tuple[Array, Array]:
     """`q` and a real `t` with `q t qᴴ = a`, for a Hermitian matrix."""
     size = a.shape[-1]
+    a, power = scaled(a)
     q = unit_matrix(a, size)
     for at in range(size - 1):
         step = reflection(picked(a, at, size), at + 1)
@@ -128,13 +160,14 @@ def tridiagonal(a: Array) -> tuple[Array, Array]:
         q = step.behind(q)
         if size >= MANY:
             _core.realize([q, a])
-    real = _core.real(a)
+    real = _core.real(a) * power
     return q, _core.tril(_core.triu(real, -1), 1)
 
 
 def bidiagonal(a: Array) -> tuple[Array, Array, Array]:
     """`u`, a real `b` and `v` with `u b vᴴ = a`, for matrices with at least as many rows as columns."""
     rows, columns = a.shape[-2:]
+    a, power = scaled(a)
     u, v = unit_matrix(a, rows), unit_matrix(a, columns)
     for at in range(columns):
         step = reflection(picked(a, at, columns), at)
@@ -146,7 +179,7 @@ def bidiagonal(a: Array) -> tuple[Array, Array, Array]:
             v = step.behind(v)
         if columns >= MANY:
             _core.realize([u, a, v])
-    real = _core.real(a)[..., :columns, :]
+    real = _core.real(a)[..., :columns, :] * power
     return u, _core.tril(_core.triu(real, 0), 1), v
 
 

@@ -139,7 +139,10 @@ def where(condition: Array, x1: Array | complex, x2: Array | complex, /) -> Arra
     >>> import loopwright as lw
     >>> lw.where(lw.asarray([True, False]), lw.asarray([1, 2]), 0).tolist()
     [1, 0]
+    >>> lw.where(lw.asarray([True, False]), 1.5, 0).tolist()
+    [1.5, 0.0]
     """
     expect("where", condition, _dtypes.BOOL)
-    a, b = together("where", x1, x2)
-    return _core.where(condition, a, b)
+    if isinstance(x1, Array) or isinstance(x2, Array):
+        x1, x2 = together("where", x1, x2)
+    return _core.where(condition, x1, x2)

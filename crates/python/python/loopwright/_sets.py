@@ -58,7 +58,7 @@ def unique_all(x: Array, /) -> UniqueAllResult:
     ([1, 0, 1], [1, 2])
     """
     size = expect("unique_all", x).size
-    line = _core.reshape(x, (size,))
+    line = _core.reshape(x, (size,), True)
     if size == 0:
         none = _core.constant((0,), 0, _dtypes.int64, x.device)
         return UniqueAllResult(

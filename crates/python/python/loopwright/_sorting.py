@@ -36,6 +36,6 @@ def sort(x: Array, /, *, axis: int = -1, descending: bool = False, stable: bool 
     x = expect("sort", x, REAL)
     at = axis_of("sort", axis, x if x.ndim else 1)
     if x.size == 0 or x.ndim == 0:
-        return given
+        return _core.copied(given)
     ordered = _core.sort(x, at, descending)
     return _core.cast(ordered, given.dtype) if x is not given else ordered

@@ -26,7 +26,7 @@ def _dtype_of_sum(x: Array, dtype: DType | None) -> DType:
 
 def _summed(name: str, x: Array, dtype: DType | None) -> Array:
     x = expect(name, x, NUMERIC)
-    dtype = _dtype_of_sum(x, dtype)
+    dtype = _dtype_of_sum(x, _dtypes.named(dtype))
     if dtype == x.dtype:
         return x
     if dtype not in NUMERIC:
@@ -35,7 +35,7 @@ def _summed(name: str, x: Array, dtype: DType | None) -> Array:
 
 
 def sum(
-    x: Array, /, *, axis: Axes = None, dtype: DType | None = None, keepdims: bool = False
+    x: Array, /, *, axis: Axes = None, dtype: DType | str | None = None, keepdims: bool = False
 ) -> Array:
     """The sum along axes.
 
@@ -49,7 +49,7 @@ def sum(
 
 
 def prod(
-    x: Array, /, *, axis: Axes = None, dtype: DType | None = None, keepdims: bool = False
+    x: Array, /, *, axis: Axes = None, dtype: DType | str | None = None, keepdims: bool = False
 ) -> Array:
     """The product along axes.
 
@@ -66,7 +66,7 @@ def prod(
     count = math.prod(x.shape[at] for at in axes)
     line = _core.permute(x, rest + axes)
     lead = tuple(x.shape[at] for at in rest)
-    line = _core.reshape(line, (*lead, count))
+    line = _core.reshape(line, (*lead, count), True)
     # Halves are multiplied with each other until one is left.
     while count > 1:
         half = count // 2
@@ -92,9 +92,9 @@ def _running(
         axis = 0
     at = axis_of(name, axis, x)
     if x.size == 0:
-        done = x
+        done = _core.copied(x)
     elif op == "prod" and is_complex(x):
-        done = _running_products(x, at)
+        done = _running_products(_core.copied(x), at)
     else:
         done = by_parts(lambda part: _core.scan(op, part, at, False, False), x)
     if not include_initial:
@@ -122,7 +122,7 @@ def cumulative_sum(
     /,
     *,
     axis: int | None = None,
-    dtype: DType | None = None,
+    dtype: DType | str | None = None,
     include_initial: bool = False,
 ) -> Array:
     """The sums of all elements up to each one along an axis.
@@ -139,7 +139,7 @@ def cumulative_prod(
     /,
     *,
     axis: int | None = None,
-    dtype: DType | None = None,
+    dtype: DType | str | None = None,
     include_initial: bool = False,
 ) -> Array:
     """The products of all elements up to each one along an axis.

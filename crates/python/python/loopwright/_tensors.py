@@ -215,7 +215,7 @@ def pad(
     for axis, (before, after) in enumerate(pairs):
         if (before, after) != (0, 0):
             x = _core.pad_by(x, axis, before, after, mode)
-    return x
+    return _core.copied(x)
 
 
 # Functions of every element
@@ -385,9 +385,11 @@ def scan(step: Callable[[Any, Any], tuple[Any, Any]], first: Any, xs: Any, axis:
     """Steps along an axis: ``step`` gets what it carries and the elements at its place, and gives what it carries on and
     an output.
 
-    Gives what is carried at the end, and all outputs along a new first axis. All steps become a part of the formula: it
-    can be compiled and has gradients, and there are at most 1,024. What is carried, ``xs`` and the outputs are arrays, or
-    lists, tuples and dicts of them.
+    Gives what is carried at the end, and all outputs along a new first axis. The steps become a loop of the program, of any
+    length: ``step`` is called once, with arrays that stand for those of any one step. It can be compiled and has gradients.
+    A step that has a loop of its own, scatters, gathers from what is carried or asks for a value is written out instead,
+    once for each of at most 1,024 steps. What is carried, ``xs`` and the outputs are arrays, or lists, tuples and dicts of
+    them.
 
     >>> import loopwright as lw
     >>> def decayed(state, x):

@@ -125,7 +125,7 @@ def fftn(
     >>> lw.fft.fftn(lw.ones((2, 2), dtype=lw.complex64)).tolist()[0][0]
     (4+0j)
     """
-    x = expect("fftn", x, INEXACT)
+    x = _core.copied(expect("fftn", x, INEXACT))
     for at, n in reversed(_axes("fftn", x, s, axes)):
         x = _transform("fftn", x, n, at, norm, False)
     return x
@@ -145,7 +145,7 @@ def ifftn(
     >>> lw.fft.ifftn(lw.ones((2, 2), dtype=lw.complex64)).tolist()[0][0]
     (1+0j)
     """
-    x = expect("ifftn", x, INEXACT)
+    x = _core.copied(expect("ifftn", x, INEXACT))
     for at, n in reversed(_axes("ifftn", x, s, axes)):
         x = _transform("ifftn", x, n, at, norm, True)
     return x
@@ -273,7 +273,7 @@ def ihfft(x: Array, /, *, n: int | None = None, axis: int = -1, norm: Norm = "ba
 def _frequencies(
     name: str, index: Array, n: int, d: float, dtype: DType | None, device: object | None
 ) -> Array:
-    dtype = _dtypes.default_float() if dtype is None else dtype
+    dtype = _dtypes.default_float() if dtype is None else _dtypes.named(dtype)
     if dtype not in FLOATING:
         raise TypeError(f"{name}: takes {_dtypes.WORDS[FLOATING]}, not {dtype}")
     values = _core.cast(on_device(index, device), _dtypes.float64) / (n * d)
@@ -281,7 +281,7 @@ def _frequencies(
 
 
 def fftfreq(
-    n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: object | None = None
+    n: int, /, *, d: float = 1.0, dtype: DType | str | None = None, device: object | None = None
 ) -> Array:
     """The frequencies that `fft` of `n` samples at distance `d` has.
 
@@ -296,7 +296,7 @@ def fftfreq(
 
 
 def rfftfreq(
-    n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: object | None = None
+    n: int, /, *, d: float = 1.0, dtype: DType | str | None = None, device: object | None = None
 ) -> Array:
     """The frequencies that `rfft` of `n` samples at distance `d` has.
 
@@ -312,7 +312,7 @@ def rfftfreq(
 def _shift(name: str, x: Array, axes: int | Sequence[int] | None, sign: int) -> Array:
     places = axes_of(name, axes, expect(name, x))
     shifts = tuple(sign * (x.shape[at] // 2) for at in places)
-    return roll(x, shifts, axis=places) if places else x
+    return roll(x, shifts, axis=places)
 
 
 def fftshift(x: Array, /, *, axes: int | Sequence[int] | None = None) -> Array:

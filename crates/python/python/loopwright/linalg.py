@@ -38,7 +38,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "matmul",
@@ -58,6 +60,13 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+
+class EigResult(NamedTuple):
+    """Eigenvalues and eigenvectors as columns, both complex."""
+
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class EighResult(NamedTuple):
@@ -206,6 +215,37 @@ def diagonal(x: Array, /, *, offset: int = 0) -> Array:
     return _core.diagonal(x, offset)
 
 
+def eig(x: Array, /) -> EigResult:
+    """The eigenvalues of a square matrix and its eigenvectors as columns, both complex.
+
+    They are computed on the host, at once, and have no gradient. Of real matrices, eigenvalues are real or come in
+    conjugate pairs. Prefer `eigh` for symmetric and Hermitian matrices.
+
+    >>> import loopwright as lw
+    >>> lw.linalg.eig(lw.asarray([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.tolist()
+    [1j, -1j]
+    """
+    x = _square("eig", x)
+    if x.size == 0:
+        dtype = _dtypes.complex_of(x.dtype)
+        values = _core.constant(x.shape[:-1], 0, dtype, x.device)
+        return EigResult(values, _core.constant(x.shape, 0, dtype, x.device))
+    return EigResult(*_core.linalg_eig(x))
+
+
+def eigvals(x: Array, /) -> Array:
+    """The eigenvalues of a square matrix (complex).
+
+    >>> import loopwright as lw
+    >>> lw.linalg.eigvals(lw.asarray([[2.0, 1.0], [0.0, 3.0]])).tolist()
+    [(2+0j), (3+0j)]
+    """
+    x = _square("eigvals", x)
+    if x.size == 0:
+        return _core.constant(x.shape[:-1], 0, _dtypes.complex_of(x.dtype), x.device)
+    return _core.linalg_eigvals(x)
+
+
 def eigh(x: Array, /) -> EighResult:
     """The eigenvalues of a symmetric or Hermitian matrix, ascending, and its eigenvectors as columns.
 
@@ -300,7 +340,7 @@ def matrix_power(x: Array, n: int, /) -> Array:
     result = None
     while n:
         if n & 1:
-            result = x if result is None else matmul(result, x)
+            result = _core.copied(x) if result is None else matmul(result, x)
         n >>= 1
         if n:
             x = matmul(x, x)
@@ -359,7 +399,8 @@ def pinv(x: Array, /, *, rtol: float | Array | None = None) -> Array:
         shape = (*x.shape[:-2], x.shape[-1], x.shape[-2])
         return _core.constant(shape, 0, x.dtype, x.device)
     u, values, v = _thin(x)
-    keep = values > _tolerance("pinv", x, values, rtol)
+    # What is NaN is kept, and makes all of it NaN.
+    keep = ~(values <= _tolerance("pinv", x, values, rtol))
     one = _core.constant((), 1, values.dtype, values.device)
     zero = _core.constant((), 0, values.dtype, values.device)
     over = _core.where(keep, 1.0 / _core.where(keep, values, one), zero)
@@ -478,7 +519,7 @@ def _thin(x: Array) -> tuple[Array, Array, Array]:
 
 
 def _kept(values: Array, x: Array) -> Array:
-    return values > _tolerance("svd", x, values, None)
+    return ~(values <= _tolerance("svd", x, values, None))
 
 
 def _known(u: Array, values: Array, x: Array) -> Array:
@@ -533,7 +574,7 @@ def svdvals(x: Array, /) -> Array:
     return _thin(x)[1] if is_complex(x) else _core.linalg_svdvals(x)
 
 
-def trace(x: Array, /, *, offset: int = 0, dtype: DType | None = None) -> Array:
+def trace(x: Array, /, *, offset: int = 0, dtype: DType | str | None = None) -> Array:
     """The sum of a diagonal.
 
     >>> import loopwright as lw

@@ -1,7 +1,7 @@
 """Random numbers: every number is a function of a key and its place.
 
 So it depends on no schedule, no device and no other number, and the same key gives the same numbers, bit for
-bit, as in Rust. A key is used for one array; ``split`` and ``fold_in`` make others of it, and a ``Generator``
+bit, on every device and as in Rust. A key is used for one array; ``split`` and ``fold_in`` make others of it, and a ``Generator``
 makes one after the other.
 
 >>> from loopwright import random
@@ -42,6 +42,12 @@ __all__ = [
 Shape = int | Sequence[int]
 
 
+def _stretched(drawn: Array, factor: float, offset: float) -> Array:
+    """``drawn * factor + offset``, rounded once, so that it has the same bits on every device."""
+    factors = [_core.full((), float(number), drawn.dtype, drawn.device) for number in (factor, offset)]
+    return _core.map("mul_add", drawn, *factors)
+
+
 def bits(key: Key | int, shape: Shape = ()) -> Array:
     """64 random bits for each element (``uint64``)."""
     return _core.random_bits(key, shape)
@@ -63,7 +69,7 @@ def uniform(
     True
     """
     drawn = _core.random_uniform(key, shape, dtype)
-    return drawn if (low, high) == (0.0, 1.0) else drawn * (high - low) + low
+    return drawn if (low, high) == (0.0, 1.0) else _stretched(drawn, high - low, low)
 
 
 def normal(
@@ -76,7 +82,7 @@ def normal(
 ) -> Array:
     """Normally distributed numbers of mean 0 and variance 1, or of another mean and deviation."""
     drawn = _core.random_normal(key, shape, dtype)
-    return drawn if (mean, deviation) == (0.0, 1.0) else drawn * deviation + mean
+    return drawn if (mean, deviation) == (0.0, 1.0) else _stretched(drawn, deviation, mean)
 
 
 def exponential(key: Key | int, shape: Shape = (), dtype: DType | str | None = None) -> Array:

@@ -55,8 +55,15 @@ impl Pair {
         // A real argument has a real result, also where the exponential is infinite; and what is infinitely small or
         // large has no direction, but is known to be that.
         let real = im.eq(&im.zeros_like());
-        let along = select(&real, &length, &(&length * im.cos()));
-        let across = select(&real, im, &(&length * im.sin()));
+        // Where the length is too large for the dtype, a part of it need not be: thirds are multiplied one by one.
+        let over = and(&!is_finite(&length), &is_finite(re));
+        let third = (re * (1.0 / 3.0)).exp();
+        let grown = |part: Tensor| {
+            let in_thirds = &part * &third * &third * &third;
+            select(&over, &in_thirds, &(&length * part))
+        };
+        let along = select(&real, &length, &grown(im.cos()));
+        let across = select(&real, im, &grown(im.sin()));
         let lost = !is_finite(im);
         let none = and(&lost, &re.eq(&(&zero - f64::INFINITY)));
         let endless = and(&lost, &re.eq(&(&zero + f64::INFINITY)));

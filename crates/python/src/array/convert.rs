@@ -18,7 +18,11 @@ pub(crate) fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
         return Ok(Some(Number::Bool(value.is_true())));
     }
     if let Ok(value) = object.cast::<PyFloat>() {
-        return Ok(Some(Number::Float(value.value())));
+        let is_own = value.is_exact_instance_of::<PyFloat>() || !object.hasattr("dtype")?;
+        return Ok(Some(match is_own {
+            true => Number::Float(value.value()),
+            false => Number::Double(value.value()),
+        }));
     }
     if object.is_instance_of::<PyInt>() {
         let small = object.extract::<i64>().map(i128::from);
@@ -31,9 +35,35 @@ pub(crate) fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
         };
     }
     if let Ok(value) = object.cast::<PyComplex>() {
-        return Ok(Some(Number::Complex(value.real(), value.imag())));
+        let (re, im) = (value.real(), value.imag());
+        let is_own = value.is_exact_instance_of::<PyComplex>() || !object.hasattr("dtype")?;
+        return Ok(Some(match is_own {
+            true => Number::Complex(re, im),
+            false => Number::DoubleComplex(re, im),
+        }));
     }
     Ok(None)
+}
+
+/// The dtype of a number that has one: a numpy scalar or an array without axes. `None` for Python's own numbers and for
+/// everything that is not one number.
+pub(crate) fn scalar_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<PyDType>> {
+    let is_python = object.is_exact_instance_of::<PyFloat>()
+        || object.is_exact_instance_of::<PyInt>()
+        || object.is_exact_instance_of::<PyBool>()
+        || object.is_exact_instance_of::<PyComplex>()
+        || object.is_instance_of::<PyList>()
+        || object.is_instance_of::<PyTuple>();
+    if is_python {
+        return Ok(None);
+    }
+    let Some(dtype) = object.getattr_opt("dtype")? else {
+        return Ok(None);
+    };
+    match object.getattr_opt("shape")? {
+        Some(shape) if shape.len().is_ok_and(|rank| rank == 0) => PyDType::of_any(&dtype).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// A number as an element of a dtype.
@@ -60,13 +90,23 @@ fn scalar(number: Number, dtype: DType) -> PyResult<Scalar> {
             // Cut to the width: it was seen to fit, and u64 is its own bits.
             _ => Scalar::from_i64(dtype, value as i64),
         }),
-        Number::Float(value) => Ok(match dtype.kind() {
+        Number::Float(value) | Number::Double(value) => Ok(match dtype.kind() {
             Kind::Bool => Scalar::bool(value != 0.0),
             _ => Scalar::from_f64(dtype, value),
         }),
-        Number::Complex(..) => Err(PyTypeError::new_err(format!(
+        Number::Complex(..) | Number::DoubleComplex(..) => Err(PyTypeError::new_err(format!(
             "a complex number is no {name}"
         ))),
+    }
+}
+
+/// The real and the imaginary part of a number.
+fn parts_of(number: Number) -> (Number, Number) {
+    match number {
+        Number::Complex(re, im) | Number::DoubleComplex(re, im) => {
+            (Number::Float(re), Number::Float(im))
+        }
+        real => (real, Number::Float(0.0)),
     }
 }
 
@@ -75,11 +115,8 @@ fn scalar(number: Number, dtype: DType) -> PyResult<Scalar> {
 /// In a function that is traced it is a part of the program. Elsewhere it is data, so that the next number does not
 /// need another program.
 pub(crate) fn from_scalar(number: Number, dtype: PyDType, session: &Session) -> PyResult<Value> {
-    let (re, im) = match number {
-        Number::Complex(re, im) => (Number::Float(re), Number::Float(im)),
-        real => (real, Number::Float(0.0)),
-    };
-    if let (Number::Complex(..), false) = (number, dtype.complex) {
+    let (re, im) = parts_of(number);
+    if number.own().complex && !dtype.complex {
         return Err(PyTypeError::new_err(format!(
             "a complex number is no {}",
             dtype.name()
@@ -168,23 +205,26 @@ pub(crate) fn tolist<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py,
 struct Nested {
     numbers: Vec<Number>,
     shape: Vec<usize>,
+    /// The dtypes of the numbers, each once.
+    dtypes: Vec<PyDType>,
 }
 
 impl Nested {
     /// Takes the rows of a list at a depth.
     fn take(&mut self, object: &Bound<'_, PyAny>, depth: usize, first: bool) -> PyResult<()> {
-        if let Some(number) = number(object)? {
+        let (number, own) = match scalar_dtype(object)? {
+            Some(own) => (number(&object.call_method0("item")?)?, Some(own)),
+            None => (number(object)?, None),
+        };
+        if let Some(number) = number {
             if depth != self.shape.len() {
                 return Err(ragged());
+            }
+            let own = own.unwrap_or_else(|| number.own());
+            if !self.dtypes.contains(&own) {
+                self.dtypes.push(own);
             }
             self.numbers.push(number);
-            return Ok(());
-        }
-        if let Some(scalar) = element_of(object)? {
-            if depth != self.shape.len() {
-                return Err(ragged());
-            }
-            self.numbers.push(scalar);
             return Ok(());
         }
         let rows = sequence(object)?.ok_or_else(|| {
@@ -208,19 +248,6 @@ fn ragged() -> PyErr {
     PyValueError::new_err("the rows of an array have one length, and these do not")
 }
 
-/// A number of somebody else's, such as a numpy scalar or an array without axes.
-fn element_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
-    if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
-        return Ok(None);
-    }
-    match object.getattr("shape") {
-        Ok(shape) if shape.len().is_ok_and(|rank| rank == 0) => {
-            number(&object.call_method0("item")?)
-        }
-        _ => Ok(None),
-    }
-}
-
 fn sequence<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
     let is_rows = object.is_instance_of::<PyList>()
         || object.is_instance_of::<PyTuple>()
@@ -242,18 +269,14 @@ pub(crate) fn of_lists(
 ) -> PyResult<Value> {
     let mut nested = Nested::default();
     nested.take(object, 0, true)?;
-    let met = |found: Option<PyDType>, number: &Number| {
-        let own = number.own();
-        Ok::<_, PyErr>(Some(match found {
-            None => own,
-            Some(found) => promoted(found, own)?,
-        }))
+    let dtype = match (dtype, nested.dtypes.split_first()) {
+        (Some(dtype), _) => dtype,
+        (None, None) => PyDType::real(crate::dtype::float()),
+        (None, Some((first, rest))) => {
+            let mut rest = rest.iter();
+            rest.try_fold(*first, |met, own| promoted(met, *own))?
+        }
     };
-    let dtype = match dtype {
-        Some(dtype) => Some(dtype),
-        None => nested.numbers.iter().try_fold(None, met)?,
-    };
-    let dtype = dtype.unwrap_or(PyDType::real(crate::dtype::FLOAT));
     let part = |pick: fn(Number) -> Number| {
         let scalars = nested.numbers.iter();
         let scalars = scalars.map(|number| scalar(pick(*number), dtype.part));
@@ -264,14 +287,8 @@ pub(crate) fn of_lists(
     if !dtype.complex {
         return Ok(Value::real(part(|number| number)?, session.clone()));
     }
-    let re = part(|number| match number {
-        Number::Complex(re, _) => Number::Float(re),
-        real => real,
-    })?;
-    let im = part(|number| match number {
-        Number::Complex(_, im) => Number::Float(im),
-        _ => Number::Float(0.0),
-    })?;
+    let re = part(|number| parts_of(number).0)?;
+    let im = part(|number| parts_of(number).1)?;
     Ok(Value::new(re, Some(im), session.clone()))
 }
 

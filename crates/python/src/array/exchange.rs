@@ -1,8 +1,9 @@
 //! Memory shared with others: the buffer protocol, numpy, pickling.
 //!
-//! What comes in through the buffer protocol or DLPack is used where it lies, if its elements lie one behind the other;
-//! what goes out is read-only memory of ours. Nothing is copied on the way, but for complex numbers, whose parts we keep
-//! apart, and small values of devices.
+//! What comes in through the buffer protocol or DLPack is copied, unless nobody can write it ([`is_protected`]) or the call
+//! that it is an argument of has read it when it is over ([`borrowed`]): formulas never see what is written later. What goes
+//! out is read-only memory of ours, as it was then; it is not copied, but for complex numbers, whose parts we keep apart, and
+//! small values of devices.
 
 use super::{Array, Value, convert, dlpack, made_of, moved};
 use crate::device;
@@ -87,6 +88,15 @@ impl Strided {
         }
         let mut array = HostArray::zeros(self.dtype.part, &shape).or_raise()?;
         let bytes = self.item_bytes();
+        if self.is_dense() {
+            let to = array.bytes_mut();
+            if !to.is_empty() {
+                // SAFETY: dense, so that the elements are one run of bytes, which is there as long as the owner.
+                to.copy_from_slice(unsafe { std::slice::from_raw_parts(self.address, to.len()) });
+            }
+            drop(owner);
+            return Ok(Tensor::of(array));
+        }
         let mut to = array.bytes_mut().chunks_exact_mut(bytes);
         // SAFETY: each address is that of an element, which is there as long as the owner.
         self.each(
@@ -259,6 +269,57 @@ pub(crate) fn of_object(
     converted(py, object, None, session, None)
 }
 
+/// The same for an object that nobody writes while the value is there: memory of others is used where it lies. Indices
+/// are copied, so that what was found within an axis stays so.
+pub(crate) fn borrowed(
+    py: Python<'_>,
+    object: &Bound<'_, PyAny>,
+    session: &Session,
+) -> PyResult<Value> {
+    if has_buffer(object) {
+        let value = of_buffer(object, session, None)?;
+        if value.re.dtype().is_float() {
+            return Ok(value);
+        }
+    }
+    of_object(py, object, Some(session))
+}
+
+/// Whether memory is protected from being written, so that it can be used where it lies for as long as it is held: bytes,
+/// arrays of ours, and read-only views and arrays of such or of memory of their own.
+fn is_protected(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = object.py();
+    if object.is_instance_of::<PyBytes>() || object.is_instance_of::<Array>() {
+        return Ok(true);
+    }
+    if let Ok(view) = object.cast::<PyMemoryView>() {
+        let owner = view.getattr("obj")?;
+        return Ok(view.getattr("readonly")?.is_truthy()? && is_protected(&owner)?);
+    }
+    // numpy's arrays say who owns the memory.
+    let (Some(flags), Some(base)) = (
+        object.getattr_opt(pyo3::intern!(py, "flags"))?,
+        object.getattr_opt(pyo3::intern!(py, "base"))?,
+    ) else {
+        return Ok(false);
+    };
+    match flags.getattr_opt(pyo3::intern!(py, "writeable"))? {
+        Some(writeable) if !writeable.is_truthy()? => Ok(base.is_none() || is_protected(&base)?),
+        _ => Ok(false),
+    }
+}
+
+/// Whether to copy memory of others: formulas read it later, and must not see what is written there until then.
+fn snapshot(object: &Bound<'_, PyAny>, copy: Option<bool>) -> PyResult<Option<bool>> {
+    match (copy, is_protected(object)?) {
+        (_, true) | (Some(true), _) => Ok(copy),
+        (None, false) => Ok(Some(true)),
+        (Some(false), false) => Err(PyValueError::new_err(
+            "memory that others can write is copied, and a copy is forbidden; an array that is read-only (flags.writeable) can be shared",
+        )),
+    }
+}
+
 fn converted(
     py: Python<'_>,
     object: &Bound<'_, PyAny>,
@@ -300,11 +361,11 @@ fn converted(
     }
     let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
     if !is_list && has_buffer(object) {
-        let value = of_buffer(object, &session, copy)?;
+        let value = of_buffer(object, &session, snapshot(object, copy)?)?;
         return with_dtype(value, dtype, copy);
     }
     if !is_list && object.hasattr("__dlpack__")? {
-        let value = dlpack::take(object, &session, copy)?;
+        let value = dlpack::take(object, &session, snapshot(object, copy)?)?;
         return with_dtype(value, dtype, copy);
     }
     if copy == Some(false) {
@@ -386,8 +447,8 @@ fn with_dtype(value: Value, dtype: Option<PyDType>, copy: Option<bool>) -> PyRes
 
 /// An array of an array, a number, nested lists, or anything that shares its memory (the buffer protocol, DLPack).
 ///
-/// Nothing is copied that lies one element behind the other in memory of the host, unless `copy` is true: who writes
-/// there afterwards may change the array.
+/// Memory that others can write is copied. What nobody can write (bytes, numpy's arrays that are read-only down to their
+/// owner) is used where it lies if it is dense, unless `copy` is true.
 #[pyfunction]
 #[pyo3(signature = (obj, dtype=None, device=None, copy=None))]
 pub(crate) fn asarray<'py>(

@@ -6,17 +6,18 @@
 
 use super::convert::{from_scalar, number};
 use super::select::Selection;
-use super::{Array, Value, common_session, is_recording, made_of, operators::Operand, outside};
+use super::view::{Map, Step, is_whole};
+use super::{
+    Array, Value, common_session, is_on_host, is_recording, made_of, operators::Operand, outside,
+};
 use crate::errors::OrRaise;
 use loopwright_graph::Array as HostArray;
-use loopwright_ops::{DType, Kind};
+use loopwright_ops::{DType, Kind, Op, Scalar};
 use loopwright_tensor::{Slice, Tensor, TensorError};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyList, PySlice, PyTuple};
-
-/// So many elements at most are picked in memory of the host.
-const FEW: usize = 1 << 20;
+use pyo3::types::{PyBool, PyEllipsis, PyInt, PyList, PySlice, PyTuple};
+use std::sync::Arc;
 
 /// One part of a key.
 pub(super) enum Part {
@@ -86,12 +87,19 @@ impl Key {
             Part::Places(places) => places.is_computed(),
             Part::Basic(_) => true,
         };
-        !is_recording()
-            && of.tensors().all(Tensor::is_computed)
-            && of.session.device().limits().host_memory
-            && of.re.shape().elements().is_some_and(|count| count <= FEW)
-            && of.re.shape().axes().iter().all(|axis| axis.name.is_none())
-            && self.parts.iter().all(is_there)
+        is_on_host(of) && self.parts.iter().all(is_there)
+    }
+
+    /// The slices of a key that makes a view; nothing for one with arrays or booleans, which copies.
+    fn basic(&self) -> Option<Vec<Slice>> {
+        let slices = self.parts.iter().map(|part| match part {
+            Part::Basic(slice) => Some(slice.clone()),
+            Part::Places(_) => None,
+        });
+        match self.flags.is_empty() {
+            true => slices.collect(),
+            false => None,
+        }
     }
 
     fn take(&mut self, py: Python<'_>, of: &Value, object: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -108,6 +116,10 @@ impl Key {
             self.take_array(py, of, &array.get().value())?;
         } else if let Ok(at) = object.extract::<i64>() {
             self.parts.push(basic(Slice::At(at)));
+        } else if object.is_instance_of::<PyInt>() {
+            return Err(PyIndexError::new_err(format!(
+                "element {object} is asked for, which no axis has"
+            )));
         } else if let Some(Operand::Array(value)) = Operand::of(py, object)? {
             self.take_array(py, of, &value)?;
         } else if object.is_instance_of::<PyList>() {
@@ -142,7 +154,7 @@ impl Key {
                 Ok(())
             }
             Kind::Signed | Kind::Unsigned => {
-                self.parts.push(Part::Places(index.re.cast(DType::I64)));
+                self.parts.push(Part::Places(signed(&index.re)));
                 Ok(())
             }
             Kind::Float => Err(PyIndexError::new_err(format!(
@@ -173,6 +185,31 @@ impl Key {
                 "a mask of shape {mask:?} does not fit the axes of {whole:?} that it speaks of"
             ))),
         }
+    }
+}
+
+/// Indices as signed integers; those that have no such number stay larger than any axis. Where values are there they stay
+/// so, to be looked at.
+pub(crate) fn signed(index: &Tensor) -> Tensor {
+    let most = i64::MAX as u64;
+    if index.dtype() == DType::I64 {
+        return index.clone();
+    }
+    if index.is_computed()
+        && let Ok(known) = index.array()
+    {
+        let places = known.iter().map(|at| match at.dtype().kind() {
+            Kind::Unsigned => at.bits().min(most) as i64,
+            _ => at.as_i64().unwrap_or(i64::MAX),
+        });
+        let places: Vec<Scalar> = places.map(|at| Scalar::from_i64(DType::I64, at)).collect();
+        if let Ok(array) = HostArray::from_scalars(DType::I64, known.shape(), &places) {
+            return Tensor::of(array);
+        }
+    }
+    match index.dtype() {
+        DType::U64 => Tensor::map(Op::Min, &[index, &Tensor::scalar(most)]).cast(DType::I64),
+        _ => index.cast(DType::I64),
     }
 }
 
@@ -221,11 +258,16 @@ pub(crate) fn places_of(mask: &HostArray) -> PyResult<Vec<Tensor>> {
     Ok(places.into_iter().map(Tensor::from).collect())
 }
 
-/// The elements that a key speaks of.
-pub(super) fn get(py: Python<'_>, value: &Value, key: &Bound<'_, PyAny>) -> PyResult<Array> {
-    let key = Key::read(py, value, key)?;
+/// The elements that a key speaks of: a view, or with arrays in the key, a copy.
+pub(super) fn get(py: Python<'_>, array: &Array, key: &Bound<'_, PyAny>) -> PyResult<Array> {
+    let value = array.value();
+    let key = Key::read(py, &value, key)?;
+    if let Some(slices) = key.basic() {
+        return array.view(py, &Step::At(slices));
+    }
+    let value = &value;
     if key.is_for_host(value) {
-        let selection = Selection::of(&key, &value.sizes()?)?;
+        let selection = Selection::of(&key, &super::view::Layout::dense(&value.sizes()?))?;
         let read = |part: &Tensor| {
             let array = py.detach(|| part.lent()).or_raise()?;
             Ok::<_, PyErr>(Tensor::of(selection.read(&array)?))
@@ -339,14 +381,30 @@ fn looked_up(view: &Tensor, looked: &[(usize, &Tensor)], is_split: bool) -> PyRe
     Ok(merged.take(&flat, target))
 }
 
-/// The array with other elements where a key speaks of them.
+/// Puts other elements where a key speaks of them.
 pub(super) fn set(
     py: Python<'_>,
-    value: &Value,
+    array: &Array,
     key: &Bound<'_, PyAny>,
     new: &Bound<'_, PyAny>,
-) -> PyResult<Value> {
+) -> PyResult<()> {
+    array.check_writable()?;
+    let value = array.value();
     let dtype = value.dtype();
+    let key = Key::read(py, &value, key)?;
+    let (cell, map) = array.root();
+    let map = map.map_or_else(|| Map::whole(&value), |map| (*map).clone());
+    // `x[1:] += 1` has written the view already when it comes here.
+    if let Some(slices) = key.basic()
+        && let Ok(new) = new.cast::<Array>()
+        && let (other, Some(theirs)) = new.get().root()
+        && Arc::ptr_eq(&cell, &other)
+        && let Some(own) = map.then(&Step::At(slices))?
+        && own.layout.is_some()
+        && own.layout == theirs.layout
+    {
+        return Ok(());
+    }
     let new = match Operand::of(py, new)? {
         Some(Operand::Number(number)) => {
             let beside = number.beside(dtype);
@@ -373,11 +431,29 @@ pub(super) fn set(
         }
         None => super::convert::of_lists(new, Some(dtype), &value.session)?,
     };
-    let key = Key::read(py, value, key)?;
-    common_session(&[value, &new])?;
+    let changed = put(py, &cell.read().0, &map, Some(&key), &new)?;
+    cell.write(py, changed).map(|_| ())
+}
+
+/// The value of a cell with other elements where a key of a view speaks of them, or in all of the view. They have the dtype
+/// of the cell.
+pub(super) fn put(
+    py: Python<'_>,
+    value: &Value,
+    map: &Map,
+    key: Option<&Key>,
+    new: &Value,
+) -> PyResult<Value> {
+    common_session(&[value, new])?;
+    let is_all = key.is_none_or(|key| key.basic().is_some_and(|key| key.iter().all(is_whole)));
     let sizes = value.sizes()?;
-    if key.is_for_host(value) {
-        let selection = Selection::of(&key, &sizes)?;
+    if key.map_or_else(|| is_on_host(value), |key| key.is_for_host(value))
+        && let Some(layout) = &map.layout
+    {
+        let selection = match key {
+            Some(key) => Selection::of(key, layout)?,
+            None => Selection::whole(layout),
+        };
         let write = |old: &Tensor, new: &Tensor| {
             // One number for all need not be repeated.
             let new = match new.rank() {
@@ -398,18 +474,23 @@ pub(super) fn set(
     let count: usize = sizes.iter().product();
     // The places in the array laid out flat that the key speaks of.
     let flat = Tensor::arange(0, count as i64, 1).reshape(sizes.clone());
-    let places = taken(&flat, &key)?;
+    let places = map.apply(&flat.in_shape(value.re.shape()));
+    let places = match key {
+        Some(key) => taken(&places, key)?,
+        None => places,
+    };
     let shape = places.sizes().or_raise()?;
     let part = |old: &Tensor, new: &Tensor| {
         let new = fitted(new, &shape)?;
         if shape.contains(&0) {
             return Ok(old.clone());
         }
-        if shape == sizes && key.parts.iter().all(is_whole) {
-            return Ok(new);
+        if is_all && let Some(whole) = map.undone(&new, old.shape()) {
+            return Ok(whole);
         }
         let updates = new.flatten();
-        let changed = old.flatten().scatter(&places.flatten(), &updates, 0, None);
+        let places = places.unnamed().flatten();
+        let changed = old.unnamed().flatten().scatter(&places, &updates, 0, None);
         Ok::<_, PyErr>(changed.reshape(sizes.clone()).in_shape(old.shape()))
     };
     let re = part(&value.re, &new.re)?;
@@ -418,27 +499,12 @@ pub(super) fn set(
         _ => None,
     };
     re.check().or_raise()?;
-    let made = made_of(&[value, &new], re, im)?;
+    let made = made_of(&[value, new], re, im)?;
     // What follows reads the whole array; what made it should not be computed again each time.
     if !is_recording() {
         made.realize(py)?;
     }
     Ok(made)
-}
-
-fn is_whole(part: &Part) -> bool {
-    matches!(
-        part,
-        Part::Basic(
-            Slice::All
-                | Slice::Rest
-                | Slice::Range {
-                    start: None,
-                    end: None,
-                    step: 1
-                }
-        )
-    )
 }
 
 /// New elements repeated to the shape of the places they are for.

@@ -1,5 +1,6 @@
 //! The class `Array`.
 
+mod cell;
 mod complex;
 mod convert;
 mod display;
@@ -9,6 +10,7 @@ mod html;
 mod index;
 mod operators;
 mod select;
+mod view;
 
 use crate::device::PyDevice;
 use crate::dtype::PyDType;
@@ -19,13 +21,18 @@ use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyDict, PyTuple};
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
+pub(crate) use cell::{Cell as ArrayCell, traced};
 pub(crate) use complex::Pair;
-pub(crate) use convert::{as_array, from_scalar, number, scalar_object};
-pub(crate) use exchange::{asarray, is_array_like, joined, stacked, unpickle};
-pub(crate) use index::places_of;
+pub(crate) use convert::{as_array, from_scalar, number, scalar_dtype, scalar_object};
+pub(crate) use exchange::{asarray, borrowed, is_array_like, joined, stacked, unpickle};
+pub(crate) use index::{places_of, signed};
 pub(crate) use operators::{Operand, binary, map_promoted, py_matmul};
+pub(crate) use view::Step;
+
+/// So many elements at most are picked in memory of the host.
+const FEW: usize = 1 << 20;
 
 /// So many ops that wait to be computed become a program of their own: a loop in Python must not become one program
 /// with all of its rounds.
@@ -197,26 +204,44 @@ pub(crate) fn realize(py: Python<'_>, values: &[Value]) -> PyResult<()> {
     py.check_signals()
 }
 
+/// Whether elements can be picked from a value, and put into it, in memory of the host: they are there, and not many.
+pub(crate) fn is_on_host(value: &Value) -> bool {
+    !is_recording()
+        && value.is_computed()
+        && value.session.device().limits().host_memory
+        && value
+            .re
+            .shape()
+            .elements()
+            .is_some_and(|count| count <= FEW)
+        && value
+            .re
+            .shape()
+            .axes()
+            .iter()
+            .all(|axis| axis.name.is_none())
+}
+
 /// An n-dimensional array.
 ///
 /// It is a formula until its value is asked for: then everything that is needed for it becomes one program for its
-/// device. `x[...] = v` and `x += v` change the array, and no other one.
+/// device. `x[...] = v` and `x += v` change the array, its views (`x[1:]`, `x.T`, rows of a loop over it) and the array
+/// that it is a view of, as in numpy; what was computed from it before stays as it is.
 #[pyclass(name = "Array", module = "loopwright", frozen, weakref, subclass)]
 pub(crate) struct Array {
-    value: Kept,
+    kept: Kept,
 }
 
 /// Where the value of an array is.
 enum Kept {
-    Own(Mutex<Value>),
-    /// In a variable, which jitted functions update in place.
-    Variable(Box<crate::variable::Place>),
+    Base(Arc<cell::Cell>),
+    View(Box<view::View>),
 }
 
-/// A value that is looked at.
+/// A value whose shape, dtype or device is asked for.
 enum Seen<'a> {
     Own(MutexGuard<'a, Value>),
-    Variable(Value),
+    Other(Value),
 }
 
 impl std::ops::Deref for Seen<'_> {
@@ -225,7 +250,7 @@ impl std::ops::Deref for Seen<'_> {
     fn deref(&self) -> &Value {
         match self {
             Seen::Own(value) => value,
-            Seen::Variable(value) => value,
+            Seen::Other(value) => value,
         }
     }
 }
@@ -241,57 +266,92 @@ impl Array {
             value.realize(py)?;
         }
         Ok(Array {
-            value: Kept::Own(Mutex::new(value)),
+            kept: Kept::Base(Arc::new(cell::Cell::new(value))),
         })
     }
 
     /// The array that stands for a variable.
     pub(crate) fn of_variable(place: crate::variable::Place) -> Array {
         Array {
-            value: Kept::Variable(Box::new(place)),
+            kept: Kept::Base(Arc::new(cell::Cell::Variable(place))),
         }
     }
 
     /// The variable that it stands for.
     pub(crate) fn variable(&self) -> Option<&crate::variable::Place> {
-        match &self.value {
-            Kept::Own(_) => None,
-            Kept::Variable(place) => Some(place),
+        match &self.kept {
+            Kept::Base(cell) => match &**cell {
+                cell::Cell::Variable(place) => Some(place),
+                cell::Cell::Own { .. } => None,
+            },
+            Kept::View(_) => None,
         }
     }
 
+    /// A value with its shape, dtype and device; of a view, its elements may be old ones.
     fn lock(&self) -> Seen<'_> {
-        match &self.value {
-            Kept::Own(value) => Seen::Own(value.lock().unwrap_or_else(PoisonError::into_inner)),
-            Kept::Variable(place) => Seen::Variable(place.value()),
+        match &self.kept {
+            Kept::Base(cell) => match &**cell {
+                cell::Cell::Own { value, .. } => Seen::Own(cell::lock(value)),
+                cell::Cell::Variable(place) => Seen::Other(place.value()),
+            },
+            Kept::View(view) => Seen::Other(view.seen()),
+        }
+    }
+
+    /// What it stands for now, and the version of its cell.
+    fn read(&self) -> (Value, u64) {
+        match &self.kept {
+            Kept::Base(cell) => cell.read(),
+            Kept::View(view) => view.read(),
         }
     }
 
     /// What it stands for now.
     pub(crate) fn value(&self) -> Value {
-        match self.lock() {
-            Seen::Own(mut value) => {
-                if !is_recording() {
-                    value.settle();
-                }
-                value.clone()
-            }
-            Seen::Variable(value) => value,
+        self.read().0
+    }
+
+    /// The cell that it reads and writes, and how it lies there; nothing where it is all of it.
+    fn root(&self) -> (Arc<cell::Cell>, Option<Arc<view::Map>>) {
+        match &self.kept {
+            Kept::Base(cell) => (Arc::clone(cell), None),
+            Kept::View(view) => view.root(),
         }
     }
 
-    /// Lets it stand for something else.
+    /// The cell that it reads and writes: arrays with one cell share elements.
+    pub(crate) fn cell(&self) -> Arc<cell::Cell> {
+        self.root().0
+    }
+
+    fn is_read_only(&self) -> bool {
+        matches!(&self.kept, Kept::View(view) if view.read_only)
+    }
+
+    fn check_writable(&self) -> PyResult<()> {
+        match self.is_read_only() {
+            false => Ok(()),
+            true => Err(PyValueError::new_err(
+                "the array is read-only: it shows elements several times (broadcast_to); write to a copy",
+            )),
+        }
+    }
+
+    /// Lets it stand for something else of the same shape and dtype; so do the arrays that share its elements.
     pub(crate) fn set(&self, py: Python<'_>, value: Value) -> PyResult<()> {
-        match &self.value {
-            Kept::Own(own) => {
-                // The old value goes when the lock is free again: that may take a while.
-                let mut own = own.lock().unwrap_or_else(PoisonError::into_inner);
-                let old = std::mem::replace(&mut *own, value);
-                drop(own);
-                drop(old);
-                Ok(())
-            }
-            Kept::Variable(place) => place.set(py, &value),
+        self.check_writable()?;
+        match &self.kept {
+            Kept::Base(cell) => cell.write(py, value).map(|_| ()),
+            Kept::View(view) => match view.root() {
+                (cell, None) => cell.write(py, value).map(|_| ()),
+                (cell, Some(map)) => {
+                    let changed = index::put(py, &cell.read().0, &map, None, &value)?;
+                    let version = cell.write(py, changed)?;
+                    view.saw(&value, version);
+                    Ok(())
+                }
+            },
         }
     }
 
@@ -409,7 +469,7 @@ impl Array {
                 "T is for arrays of two axes, and this one has {rank}; use mT or permute_dims"
             )));
         }
-        self.parts(py, |part| part.transpose(0, 1))
+        self.view(py, &Step::Permute(vec![1, 0]))
     }
 
     /// A stack of matrices, each the other way around.
@@ -421,7 +481,9 @@ impl Array {
                 "mT is for arrays of two axes and more, and this one has {rank}"
             )));
         }
-        self.parts(py, |part| part.transpose(-1, -2))
+        let mut axes: Vec<i64> = (0..rank as i64).collect();
+        axes.swap(rank - 1, rank - 2);
+        self.view(py, &Step::Permute(axes))
     }
 
     /// The array on another device.
@@ -455,7 +517,7 @@ impl Array {
     /// Whether its value is there.
     #[getter]
     fn is_computed(&self) -> bool {
-        self.lock().is_computed()
+        self.value().is_computed()
     }
 
     /// The only element as a Python number.
@@ -479,17 +541,12 @@ impl Array {
                 value.rank()
             )));
         }
-        let name = |part: &Tensor| {
-            let unnamed = part.unnamed();
-            let names = names.iter().enumerate();
-            names.fold(unnamed, |part, (axis, name)| part.rename(axis, name))
-        };
-        Array::of(py, value.parts(name))
+        self.view(py, &Step::Named(names.into_iter().map(Some).collect()))
     }
 
     /// The same elements without names for the axes.
     fn unnamed(&self, py: Python<'_>) -> PyResult<Array> {
-        self.parts(py, Tensor::unnamed)
+        self.view(py, &Step::Named(vec![None; self.lock().rank()]))
     }
 
     /// The same elements under a name that schedules and loops can speak of.
@@ -502,12 +559,12 @@ impl Array {
         slf: &Bound<'py, Self>,
         api_version: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        const VERSIONS: [&str; 4] = ["2021.12", "2022.12", "2023.12", "2024.12"];
         match api_version {
-            Some(version) if !VERSIONS.contains(&version) => Err(PyValueError::new_err(format!(
-                "the Array API of {version} is not here; the latest is 2024.12"
-            ))),
-            _ => Ok(slf.py().import("loopwright")?.into_any()),
+            None => Ok(slf.py().import("loopwright")?.into_any()),
+            Some(version) => {
+                let versions = slf.py().import("loopwright._versions")?;
+                versions.call_method1("namespace", (version,))
+            }
         }
     }
 
@@ -564,8 +621,10 @@ impl Array {
         if slf.get().lock().rank() == 0 {
             return Err(PyTypeError::new_err("an array without axes has no rows"));
         }
-        // All rows are taken of one computed value.
-        slf.get().value().realize(slf.py())?;
+        // All rows are taken of one computed value, where it can be computed.
+        if !is_recording() {
+            slf.get().value().realize(slf.py())?;
+        }
         let rows = slf.len()?;
         let rows: Vec<_> = (0..rows)
             .map(|row| slf.get_item(row))
@@ -585,7 +644,7 @@ impl Array {
     }
 
     fn __getitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Array> {
-        index::get(py, &self.value(), key)
+        index::get(py, self, key)
     }
 
     fn __setitem__(
@@ -594,8 +653,7 @@ impl Array {
         key: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let changed = index::set(py, &self.value(), key, value)?;
-        self.set(py, changed)
+        index::set(py, self, key, value)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

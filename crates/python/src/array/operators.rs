@@ -7,8 +7,8 @@
 use super::complex::Pair;
 use super::convert::{from_scalar, number};
 use super::{Array, Value, exchange, made_of};
-use crate::dtype::{FLOAT, INT, PyDType};
-use crate::promote::{Number, promoted};
+use crate::dtype::{self, INT, PyDType};
+use crate::promote::{Number, is_same_kind, promoted};
 use loopwright_ops::{DType, Op};
 use loopwright_tensor::Tensor;
 use pyo3::exceptions::PyTypeError;
@@ -75,7 +75,7 @@ fn binary_swapped(op: Op, left: &Value, right: &Operand) -> PyResult<Value> {
 fn operand_dtype(op: Op, left: &Value, right: &Operand) -> PyResult<PyDType> {
     let dtype = right.dtype(left.dtype())?;
     Ok(match is_of_floats(op) && !dtype.part.is_float() {
-        true => PyDType::real(FLOAT),
+        true => PyDType::real(dtype::float()),
         false => counted(op, dtype),
     })
 }
@@ -234,6 +234,7 @@ impl Array {
 
     /// The in-place form: the dtype and the shape stay.
     fn operate_in_place(&self, py: Python<'_>, op: Op, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.check_writable()?;
         let Some(operand) = Operand::of(py, other)? else {
             return Err(PyTypeError::new_err(format!(
                 "`{}=` takes arrays and numbers, not {}",
@@ -247,13 +248,14 @@ impl Array {
     }
 
     fn replace(&self, py: Python<'_>, before: &Value, made: Value, op: &str) -> PyResult<()> {
-        if made.dtype() != before.dtype() {
+        if !is_same_kind(made.dtype(), before.dtype()) {
             return Err(PyTypeError::new_err(format!(
-                "`{op}=` would make {} of {}; an array keeps its dtype in place",
+                "`{op}=` gives {}, which is not written into an array of {}; convert with astype first",
                 made.dtype().name(),
                 before.dtype().name()
             )));
         }
+        let made = made.cast(before.dtype());
         made.re
             .check()
             .map_err(|error| crate::errors::of_tensor(&error))?;
@@ -264,7 +266,7 @@ impl Array {
                 before.re.shape()
             )));
         }
-        let made = Array::of(py, made)?;
+        let made = Array::of(py, made.cast(before.dtype()))?;
         self.set(py, made.value())
     }
 }
@@ -351,6 +353,7 @@ impl Array {
     }
 
     fn __imatmul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.check_writable()?;
         let Some(Operand::Array(other)) = Operand::of(py, other)? else {
             return Err(PyTypeError::new_err("`matmul=` takes arrays"));
         };

@@ -4,6 +4,7 @@
 //! less work than to compile it.
 
 use super::index::{Key, Part};
+use super::view::Layout;
 use loopwright_graph::Array as HostArray;
 use loopwright_tensor::Slice;
 use pyo3::exceptions::PyIndexError;
@@ -18,11 +19,11 @@ pub(super) struct Selection {
 /// Some axes of the result, and how far each of their elements is from the first.
 struct Axes {
     sizes: Vec<usize>,
-    offsets: Vec<usize>,
+    offsets: Vec<isize>,
 }
 
 impl Axes {
-    fn one(offsets: Vec<usize>) -> Axes {
+    fn one(offsets: Vec<isize>) -> Axes {
         Axes {
             sizes: vec![offsets.len()],
             offsets,
@@ -31,12 +32,15 @@ impl Axes {
 }
 
 impl Selection {
-    /// What a key speaks of in an array of that shape; the places of its arrays have been computed.
-    pub(super) fn of(key: &Key, sizes: &[usize]) -> PyResult<Selection> {
-        let mut strides = vec![1; sizes.len()];
-        for at in (1..sizes.len()).rev() {
-            strides[at - 1] = strides[at] * sizes[at].max(1);
-        }
+    /// All elements of a layout.
+    pub(super) fn whole(layout: &Layout) -> Selection {
+        let axes = whole(&mut 0, layout.sizes.len(), layout);
+        Selection::at(layout.offset, axes)
+    }
+
+    /// What a key speaks of in elements that lie so; the places of its arrays have been computed.
+    pub(super) fn of(key: &Key, layout: &Layout) -> PyResult<Selection> {
+        let (sizes, strides) = (&layout.sizes, &layout.strides);
         let spoken = key.spoken();
         if spoken > sizes.len() {
             return Err(PyIndexError::new_err(format!(
@@ -55,17 +59,18 @@ impl Selection {
         let mut found: Vec<Axes> = Vec::new();
         // Arrays of places meet in one shape, which stands where the first stood or in front.
         let mut block: Option<(usize, Axes)> = None;
-        let mut base = 0;
+        let mut base = layout.offset;
         let mut has_rest = false;
         for part in &key.parts {
             match part {
                 Part::Basic(Slice::New) => found.push(Axes::one(vec![0])),
                 Part::Basic(Slice::Rest) => {
                     has_rest = true;
-                    found.extend(whole(&mut axis, rest, sizes, &strides));
+                    found.extend(whole(&mut axis, rest, layout));
                 }
                 Part::Basic(Slice::At(at)) => {
-                    base += placed(*at, axis, sizes[axis])? * strides[axis];
+                    let place = placed(*at, axis, sizes[axis])? as isize;
+                    base = base.wrapping_add_signed(place * strides[axis]);
                     axis += 1;
                 }
                 Part::Basic(Slice::Range { start, end, step }) => {
@@ -74,11 +79,11 @@ impl Selection {
                     }
                     let (from, count) = Slice::range(*start, *end, *step, sizes[axis] as i64);
                     let stride = strides[axis];
-                    let offset = |at: i64| (from + at * step) as usize * stride;
+                    let offset = |at: i64| (from + at * step) as isize * stride;
                     found.push(Axes::one((0..count).map(offset).collect()));
                     axis += 1;
                 }
-                Part::Basic(_) => found.extend(whole(&mut axis, 1, sizes, &strides)),
+                Part::Basic(_) => found.extend(whole(&mut axis, 1, layout)),
                 Part::Places(index) => {
                     let index = index.array().map_err(|error| super::outside(&error))?;
                     let own = indexed(&index, axis, sizes[axis], strides[axis])?;
@@ -91,7 +96,7 @@ impl Selection {
             }
         }
         if !has_rest {
-            found.extend(whole(&mut axis, rest, sizes, &strides));
+            found.extend(whole(&mut axis, rest, layout));
         }
         if let Some((at, block)) = block {
             let at = if key.is_split() { 0 } else { at };
@@ -100,17 +105,22 @@ impl Selection {
         for flag in key.flags.iter().rev() {
             found.insert(0, Axes::one(vec![0; usize::from(*flag)]));
         }
+        Ok(Selection::at(base, found))
+    }
+
+    fn at(base: usize, axes: Vec<Axes>) -> Selection {
         let mut places = vec![base];
-        for axes in &found {
-            let next = places
-                .iter()
-                .flat_map(|from| axes.offsets.iter().map(move |offset| from + offset));
+        for axes in &axes {
+            let next = places.iter().flat_map(|from| {
+                let offsets = axes.offsets.iter();
+                offsets.map(move |offset| from.wrapping_add_signed(*offset))
+            });
             places = next.collect();
         }
-        Ok(Selection {
-            shape: found.into_iter().flat_map(|axes| axes.sizes).collect(),
+        Selection {
+            shape: axes.into_iter().flat_map(|axes| axes.sizes).collect(),
             places,
-        })
+        }
     }
 
     /// The elements.
@@ -141,16 +151,19 @@ impl Selection {
 }
 
 /// As many whole axes.
-fn whole(axis: &mut usize, count: usize, sizes: &[usize], strides: &[usize]) -> Vec<Axes> {
+fn whole(axis: &mut usize, count: usize, layout: &Layout) -> Vec<Axes> {
     let from = *axis;
     *axis += count;
     (from..from + count)
-        .map(|axis| Axes::one((0..sizes[axis]).map(|at| at * strides[axis]).collect()))
+        .map(|axis| {
+            let (size, stride) = (layout.sizes[axis] as isize, layout.strides[axis]);
+            Axes::one((0..size).map(|at| at * stride).collect())
+        })
         .collect()
 }
 
 /// A place counted from the front.
-fn placed(at: i64, axis: usize, size: usize) -> PyResult<usize> {
+pub(super) fn placed(at: i64, axis: usize, size: usize) -> PyResult<usize> {
     let place = if at < 0 { at + size as i64 } else { at };
     match usize::try_from(place) {
         Ok(place) if place < size => Ok(place),
@@ -160,10 +173,10 @@ fn placed(at: i64, axis: usize, size: usize) -> PyResult<usize> {
     }
 }
 
-fn indexed(index: &HostArray, axis: usize, size: usize, stride: usize) -> PyResult<Axes> {
+fn indexed(index: &HostArray, axis: usize, size: usize, stride: isize) -> PyResult<Axes> {
     let places = index.iter().map(|at| {
         let at = at.as_i64().unwrap_or(i64::MAX);
-        Ok(placed(at, axis, size)? * stride)
+        Ok(placed(at, axis, size)? as isize * stride)
     });
     Ok(Axes {
         sizes: index.shape().to_vec(),

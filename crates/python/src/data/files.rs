@@ -2,7 +2,7 @@
 
 use super::{array, host, of_data};
 use crate::array::Array;
-use crate::dtype::{FLOAT, PyDType};
+use crate::dtype::{self, PyDType};
 use loopwright_data::{
     Column, ColumnType, Table, TableOptions, read_idx, read_images, read_npy, read_npy_as,
     write_npy,
@@ -159,7 +159,7 @@ impl PyTable {
         dtype: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Array> {
         let dtype = dtype.map(PyDType::of_any).transpose()?;
-        let dtype = dtype.map_or(FLOAT, |dtype| dtype.part);
+        let dtype = dtype.map_or_else(dtype::float, |dtype| dtype.part);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let made = self.0.matrix(&names, dtype);
         array(py, made.map_err(|error| of_data(py, error))?)
@@ -174,7 +174,9 @@ impl PyTable {
         dtype: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Array> {
         let dtype = dtype.map(PyDType::of_any).transpose()?;
-        let made = self.0.array(name, dtype.map_or(FLOAT, |dtype| dtype.part));
+        let made = self
+            .0
+            .array(name, dtype.map_or_else(dtype::float, |dtype| dtype.part));
         array(py, made.map_err(|error| of_data(py, error))?)
     }
 

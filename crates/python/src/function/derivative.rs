@@ -5,7 +5,7 @@ use crate::array::{Array, Value, common_session, made_of, recorded};
 use crate::device;
 use crate::errors::{OrRaise, carried};
 use loopwright_ops::Op;
-use loopwright_tensor::{Session, Tensor, TensorError};
+use loopwright_tensor::{Session, Tensor};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -198,10 +198,11 @@ impl Gradient {
     }
 }
 
-/// A function called with stand-ins for arrays: what it gave, and the stand-ins.
+/// A function called with stand-ins for arrays: what it gave, taken apart, and the stand-ins.
 struct Called<'py> {
     result: Bound<'py, PyAny>,
-    value: Value,
+    form: Form,
+    values: Vec<Value>,
     apart: Vec<Apart>,
 }
 
@@ -218,23 +219,37 @@ fn called<'py>(
     let objects = apart.iter().map(|argument| argument.object(py));
     let objects = PyTuple::new(py, objects.collect::<PyResult<Vec<_>>>()?)?;
     let result = recorded(|| function.call1(objects))?;
-    let Ok(array) = result.cast::<Array>() else {
-        return Err(PyTypeError::new_err(format!(
-            "{what} is for functions that give an array, and this one gave {}",
-            result.get_type().name()?
-        )));
-    };
-    let value = recorded(|| array.get().value());
-    if value.im.is_some() {
-        return Err(PyTypeError::new_err(format!(
-            "{what} is not for complex numbers"
-        )));
-    }
+    let (form, values) = recorded(|| results(py, &result, &session, what))?;
     Ok(Called {
         result,
-        value,
+        form,
+        values,
         apart,
     })
+}
+
+/// What a function gave, taken apart: an array, or a tree of arrays, of real floating-point numbers.
+fn results(
+    py: Python<'_>,
+    result: &Bound<'_, PyAny>,
+    session: &Session,
+    what: &str,
+) -> PyResult<(Form, Vec<Value>)> {
+    let mut values = Vec::new();
+    let form = Form::of(py, result, session, true, &mut values)?;
+    if values.is_empty() {
+        return Err(PyTypeError::new_err(format!(
+            "{what} is for functions that give arrays, and this one gave {}",
+            result.get_type().name()?
+        )));
+    }
+    match values.iter().find(|value| !value.dtype().is_float()) {
+        None => Ok((form, values)),
+        Some(value) => Err(PyTypeError::new_err(format!(
+            "{what} is for functions that give floating-point numbers, and this one gave {}",
+            value.dtype().name()
+        ))),
+    }
 }
 
 /// What a function gives, and a function from a gradient of that to gradients of the arguments.
@@ -247,33 +262,69 @@ pub(crate) fn vjp<'py>(
 ) -> PyResult<(Bound<'py, PyAny>, Pullback)> {
     let Called {
         result,
-        value,
+        form,
+        values,
         apart,
     } = called(py, function, arguments, "vjp")?;
-    Ok((result, Pullback { value, apart }))
+    let pullback = Pullback {
+        form,
+        values,
+        apart,
+    };
+    Ok((result, pullback))
 }
 
 /// From a gradient of what a function gave to gradients of its arguments; made by `vjp`.
 #[pyclass(name = "Pullback", module = "loopwright", frozen)]
 pub(crate) struct Pullback {
-    value: Value,
+    form: Form,
+    values: Vec<Value>,
     apart: Vec<Apart>,
 }
 
 #[pymethods]
 impl Pullback {
-    fn __call__<'py>(&self, py: Python<'py>, weight: &Array) -> PyResult<Bound<'py, PyTuple>> {
-        let weight = weight.value();
-        let own = self.apart.iter().flat_map(|argument| &argument.own);
-        let leaves: Vec<&Tensor> = own.map(|value| &value.re).collect();
-        let weight_re = weight.cast(self.value.dtype()).re;
-        let mut gradients = self.value.re.vjp(&weight_re, &leaves).into_iter();
+    /// Gradients of the arguments, for a gradient of the result: a tree like it.
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        weight: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let session = self.values[0].session.clone();
+        let mut weights = Vec::new();
+        let form = Form::of(py, weight, &session, true, &mut weights)?;
+        if weights.len() != self.values.len() || !self.form.is_like(py, &form)? {
+            return Err(PyValueError::new_err(format!(
+                "the gradient has {} arrays, and is to be made as what the function gave, of {}",
+                weights.len(),
+                self.values.len()
+            )));
+        }
+        let own: Vec<&Value> = self
+            .apart
+            .iter()
+            .flat_map(|argument| &argument.own)
+            .collect();
+        let leaves: Vec<&Tensor> = own.iter().map(|value| &value.re).collect();
+        let mut totals: Vec<Option<Tensor>> = vec![None; own.len()];
+        for (value, weight) in self.values.iter().zip(&weights) {
+            let weight = weight.cast(value.dtype()).re;
+            for (total, part) in totals.iter_mut().zip(value.re.vjp(&weight, &leaves)) {
+                *total = Some(match total.take() {
+                    None => part,
+                    Some(total) => total + part,
+                });
+            }
+        }
+        let mut totals = totals.into_iter();
         let mut made = Vec::with_capacity(self.apart.len());
         for argument in &self.apart {
             let mut list = Vec::with_capacity(argument.own.len());
             for own in &argument.own {
-                let gradient = gradients.next().ok_or_else(|| missing("gradient"))?;
-                list.push(made_of(&[own, &self.value, &weight], gradient, None)?);
+                let gradient = totals.next().flatten().ok_or_else(|| missing("gradient"))?;
+                let mut from = vec![own];
+                from.extend(self.values.iter().chain(&weights));
+                list.push(made_of(&from, gradient, None)?);
             }
             made.push(argument.form.build(py, &mut list.into_iter())?);
         }
@@ -288,10 +339,11 @@ pub(crate) fn jvp<'py>(
     function: &Bound<'py, PyAny>,
     arguments: &Bound<'py, PyTuple>,
     directions: &Bound<'py, PyTuple>,
-) -> PyResult<(Bound<'py, PyAny>, Array)> {
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     let Called {
         result,
-        value,
+        form,
+        values,
         apart,
     } = called(py, function, arguments, "jvp")?;
     let session = session_of(py, directions)?;
@@ -311,54 +363,145 @@ pub(crate) fn jvp<'py>(
         .map(|(own, given)| given.cast(own.dtype()).re)
         .collect();
     let leaves: Vec<&Tensor> = own.iter().map(|value| &value.re).collect();
-    let change = value.re.jvp(&leaves, &cast.iter().collect::<Vec<_>>());
-    let change = Array::of(py, made_of(&[&value], change, None)?)?;
-    Ok((result, change))
+    let cast: Vec<&Tensor> = cast.iter().collect();
+    let mut changes = Vec::with_capacity(values.len());
+    for value in &values {
+        changes.push(made_of(&[value], value.re.jvp(&leaves, &cast), None)?);
+    }
+    let changes = form.build(py, &mut changes.into_iter())?;
+    Ok((result, changes))
 }
 
-/// A function over the tensors of one array.
-fn over_one<'a>(
-    py: Python<'a>,
-    function: &'a Bound<'a, PyAny>,
-    session: &'a Session,
-) -> impl Fn(&Tensor) -> Result<Tensor, TensorError> + 'a {
-    move |x: &Tensor| {
-        let call = || {
-            let x = Array::of(py, Value::real(x.clone(), session.clone()))?;
-            let result = function.call1((x,))?;
-            let Ok(array) = result.cast::<Array>() else {
-                return Err(PyTypeError::new_err("the function gives no array"));
-            };
-            Ok(array.get().value().re)
+/// Arguments taken apart as one tree, and a function of them.
+struct Trees<'py> {
+    function: Bound<'py, PyAny>,
+    arguments: Apart,
+    session: Session,
+}
+
+impl<'py> Trees<'py> {
+    fn of(
+        py: Python<'py>,
+        function: &Bound<'py, PyAny>,
+        arguments: &Bound<'py, PyTuple>,
+    ) -> PyResult<Trees<'py>> {
+        let session = session_of(py, arguments)?;
+        let arguments = Apart::of(py, arguments.as_any(), &session)?;
+        let session = match arguments.own.first() {
+            Some(value) => value.session.clone(),
+            None => {
+                return Err(PyTypeError::new_err(
+                    "there are derivatives by arrays, and the arguments have none",
+                ));
+            }
         };
-        recorded(call).map_err(carried)
+        Ok(Trees {
+            function: function.clone(),
+            arguments,
+            session,
+        })
+    }
+
+    /// What the function gives where some arrays are others.
+    fn call(&self, py: Python<'py>, others: &[(usize, &Tensor)]) -> PyResult<Bound<'py, PyAny>> {
+        let mut own = self.arguments.own.clone();
+        for (at, tensor) in others {
+            own[*at] = Value::real((*tensor).clone(), self.session.clone());
+        }
+        let objects = self.arguments.form.build(py, &mut own.into_iter())?;
+        self.function.call1(objects.cast::<PyTuple>()?)
+    }
+
+    /// A tree like the arguments; where there is one argument, like that.
+    fn like_arguments(
+        &self,
+        py: Python<'py>,
+        parts: Vec<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut parts = parts.into_iter();
+        let mut next = || parts.next().ok_or_else(|| missing("array"));
+        let made = self.arguments.form.build_of(py, &mut next)?;
+        match made.len()? {
+            1 => made.get_item(0),
+            _ => Ok(made),
+        }
+    }
+
+    fn array(&self, py: Python<'py>, tensor: Tensor) -> PyResult<Bound<'py, PyAny>> {
+        let value = made_of(&[&self.arguments.own[0]], tensor, None)?;
+        Ok(Bound::new(py, Array::of(py, value)?)?.into_any())
     }
 }
 
-/// The derivative of every element that a function gives with respect to every element of its argument.
+/// The derivative of every element that a function gives with respect to every element of its arguments: for each
+/// array of the result, a tree like the arguments.
 #[pyfunction]
-pub(crate) fn jacobian(
-    py: Python<'_>,
-    function: &Bound<'_, PyAny>,
-    x: &Array,
+pub(crate) fn jacobian<'py>(
+    py: Python<'py>,
+    function: &Bound<'py, PyAny>,
+    arguments: &Bound<'py, PyTuple>,
     forward: bool,
-) -> PyResult<Array> {
-    let value = x.value();
-    let call = over_one(py, function, &value.session);
-    let made = match forward {
-        false => loopwright_tensor::jacobian(call, &value.re),
-        true => loopwright_tensor::jacobian_forward(call, &value.re),
+) -> PyResult<Bound<'py, PyAny>> {
+    let trees = Trees::of(py, function, arguments)?;
+    let given = |others: &[(usize, &Tensor)]| {
+        recorded(|| results(py, &trees.call(py, others)?, &trees.session, "jacobian"))
     };
-    Array::of(py, made_of(&[&value], made.or_raise()?, None)?)
+    let (form, values) = given(&[])?;
+    let mut rows = Vec::with_capacity(values.len());
+    for row in 0..values.len() {
+        let mut parts = Vec::with_capacity(trees.arguments.own.len());
+        for (at, own) in trees.arguments.own.iter().enumerate() {
+            let call = |x: &Tensor| match given(&[(at, x)]) {
+                Ok((_, values)) => Ok(values[row].re.clone()),
+                Err(error) => Err(carried(error)),
+            };
+            let made = match forward {
+                false => loopwright_tensor::jacobian(call, &own.re),
+                true => loopwright_tensor::jacobian_forward(call, &own.re),
+            };
+            parts.push(trees.array(py, made.or_raise()?)?);
+        }
+        rows.push(trees.like_arguments(py, parts)?);
+    }
+    let mut rows = rows.into_iter();
+    form.build_of(py, &mut || rows.next().ok_or_else(|| missing("array")))
 }
 
-/// The second derivatives of a function that gives one number.
+/// The second derivatives of a function that gives one number: for each array of the arguments, a tree like them.
 #[pyfunction]
-pub(crate) fn hessian(py: Python<'_>, function: &Bound<'_, PyAny>, x: &Array) -> PyResult<Array> {
-    let value = x.value();
-    let call = over_one(py, function, &value.session);
-    let made = loopwright_tensor::hessian(call, &value.re).or_raise()?;
-    Array::of(py, made_of(&[&value], made, None)?)
+pub(crate) fn hessian<'py>(
+    py: Python<'py>,
+    function: &Bound<'py, PyAny>,
+    arguments: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let trees = Trees::of(py, function, arguments)?;
+    let own = &trees.arguments.own;
+    let mut rows = Vec::with_capacity(own.len());
+    for first in 0..own.len() {
+        let mut parts = Vec::with_capacity(own.len());
+        for second in 0..own.len() {
+            // How the gradient by the first array changes with the second.
+            let slope = |x: &Tensor| {
+                let by = match first == second {
+                    true => x.clone(),
+                    false => Tensor::map(Op::Copy, &[&own[first].re]),
+                };
+                let call = || {
+                    let result = trees.call(py, &[(first, &by), (second, x)])?;
+                    number_of(&result, "hessian")
+                };
+                let number = recorded(call).map_err(carried)?;
+                let mut gradients = number.re.gradients_of(&[&by]);
+                let gradient = gradients.remove(0);
+                gradient.check()?;
+                Ok(gradient)
+            };
+            let made = loopwright_tensor::jacobian(slope, &own[second].re);
+            parts.push(trees.array(py, made.or_raise()?)?);
+        }
+        rows.push(trees.like_arguments(py, parts)?);
+    }
+    trees.like_arguments(py, rows)
 }
 
 /// The array as a constant: nothing flows back through it.

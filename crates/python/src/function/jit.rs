@@ -1,14 +1,18 @@
 //! `jit`: Python functions that are traced once and run as one routine.
 
 use super::tree::{Form, Given, given_by, tensors};
-use crate::array::{Array, Value, common_session, is_recording, realize, recorded};
+use crate::array::{Array, Value, common_session, is_recording, realize, traced};
 use crate::device;
+use crate::dtype;
 use crate::errors::{OrRaise, carried};
+use loopwright_ops::DType;
 use loopwright_tensor::{Jit, Loops, Session, Tensor, TensorError};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Functions of up to so many arrays, and nothing else, are found without a search.
@@ -19,7 +23,16 @@ type Traced = Jit<Vec<Tensor>, Result<Given, TensorError>>;
 /// The function for arguments of one form.
 struct Entry {
     arguments: Form,
+    /// What Python floats were when it was traced: another default is another program.
+    float: DType,
     jit: Traced,
+    /// Whether the function writes into arguments.
+    writes: Arc<AtomicBool>,
+}
+
+thread_local! {
+    /// Whether arguments of the call share elements.
+    static SHARED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// An axis that may have any size.
@@ -48,26 +61,41 @@ impl Function {
         // Compared without the lock: equality may be Python code.
         let known = entries().clone();
         for entry in &known {
-            if entry.arguments.is_like(py, &arguments)? {
+            if entry.float == dtype::float() && entry.arguments.is_like(py, &arguments)? {
                 return Ok(Arc::clone(entry));
             }
         }
+        let writes = Arc::new(AtomicBool::new(false));
         let entry = Arc::new(Entry {
-            jit: self.traced(&arguments, py),
+            jit: self.traced(&arguments, &writes, py),
             arguments,
+            float: dtype::float(),
+            writes,
         });
         entries().push(Arc::clone(&entry));
         Ok(entry)
     }
 
-    fn traced(&self, arguments: &Form, py: Python<'_>) -> Traced {
+    fn traced(&self, arguments: &Form, writes: &Arc<AtomicBool>, py: Python<'_>) -> Traced {
         let function = Arc::clone(&self.function);
+        let writes = Arc::clone(writes);
         let form = Arc::new(arguments.copied(py));
         let call = move |leaves: &Vec<Tensor>| {
             Python::attach(|py| {
                 let session = Session::current().or_raise();
-                let call = || given_by(py, function.bind(py), &form, leaves, &session?);
-                recorded(call).map_err(carried)
+                let call = || {
+                    let given = given_by(py, function.bind(py), &form, leaves, &session?, true)?;
+                    if !given.written.is_empty() {
+                        writes.store(true, Ordering::Relaxed);
+                        if SHARED.get() {
+                            return Err(PyTypeError::new_err(
+                                "a jitted function writes into one of two arguments that share elements",
+                            ));
+                        }
+                    }
+                    Ok(given)
+                };
+                traced(call).map_err(carried)
             })
         };
         let traced = loopwright_tensor::jit(&self.name, call);
@@ -83,6 +111,7 @@ impl Function {
         entry: &Entry,
         values: &[Value],
         leaves: Vec<Tensor>,
+        objects: &[Option<Bound<'py, PyAny>>],
     ) -> PyResult<Bound<'py, PyAny>> {
         let session = match values.is_empty() {
             true => device::current(py)?,
@@ -90,7 +119,41 @@ impl Function {
         };
         realize(py, values)?;
         let given = py.detach(|| session.scope(|| entry.jit.call(&leaves)));
-        given.or_raise()?.object(py, &session)
+        let given = given.or_raise()?;
+        let made = given.object(py, &session)?;
+        for (leaf, value) in given.written(&session) {
+            if let Some(Some(object)) = objects.get(leaf) {
+                write_back(object, value)?;
+            }
+        }
+        Ok(made)
+    }
+
+    /// Calls the program of an entry for arguments; `objects` are those that the values are of.
+    ///
+    /// A function that writes into arguments which share elements is called as it is: its program would have them apart.
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        entry: &Entry,
+        values: &[Value],
+        objects: &[Option<Bound<'py, PyAny>>],
+        arguments: (&Bound<'py, PyTuple>, Option<&Bound<'py, PyDict>>),
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let leaves = tensors(values);
+        if !shares(objects) {
+            return self.run(py, entry, values, leaves, objects);
+        }
+        if !entry.writes.load(Ordering::Relaxed) {
+            let before = SHARED.replace(true);
+            let made = self.run(py, entry, values, leaves, objects);
+            SHARED.set(before);
+            // What is wrong in the function itself is raised again by the call below.
+            if made.is_ok() {
+                return made;
+            }
+        }
+        self.function.bind(py).call(arguments.0, arguments.1)
     }
 
     /// The loops of its program for arguments, which is compiled and not run, and their device.
@@ -100,7 +163,7 @@ impl Function {
         arguments: &Bound<'_, PyTuple>,
         named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<(Loops, Session)> {
-        let (form, values) = self.apart(py, arguments, named)?;
+        let (form, values, _) = self.apart(py, arguments, named)?;
         let entry = self.entry(py, form)?;
         let session = match values.is_empty() {
             true => device::current(py)?,
@@ -112,18 +175,23 @@ impl Function {
         Ok((loops.or_raise()?, session))
     }
 
-    /// The arguments as a form of a tuple and a dict, and their values.
-    fn apart(
+    /// The arguments as a form of a tuple and a dict, their values, and the objects that have those.
+    fn apart<'py>(
         &self,
-        py: Python<'_>,
-        arguments: &Bound<'_, PyTuple>,
-        named: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<(Form, Vec<Value>)> {
+        py: Python<'py>,
+        arguments: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Apart<'py>> {
         let session = device::current(py)?;
         let mut values = Vec::new();
-        let mut take = |object: &Bound<'_, PyAny>, fixed: bool| match fixed {
+        let mut objects = Vec::new();
+        let mut take = |object: &Bound<'py, PyAny>, fixed: bool| match fixed {
             true => Ok(Form::Other(object.clone().unbind())),
-            false => Form::taken(py, object, &session, (true, false), &mut values),
+            false => {
+                let form = Form::taken(py, object, &session, (true, false), &mut values)?;
+                form.objects(py, object, &mut objects)?;
+                Ok::<_, PyErr>(form)
+            }
         };
         let mut positional = Vec::with_capacity(arguments.len());
         for (at, argument) in arguments.iter().enumerate() {
@@ -136,7 +204,36 @@ impl Function {
             keywords.push((name.unbind(), form));
         }
         let form = Form::Tuple(vec![Form::Tuple(positional), Form::Dict(keywords)]);
-        Ok((form, values))
+        Ok((form, values, objects))
+    }
+}
+
+/// Arguments taken apart: their form, the values of its leaves, and the objects of those where they can be written.
+type Apart<'py> = (Form, Vec<Value>, Vec<Option<Bound<'py, PyAny>>>);
+
+/// Whether two arguments share elements.
+fn shares(objects: &[Option<Bound<'_, PyAny>>]) -> bool {
+    if objects.len() < 2 {
+        return false;
+    }
+    let cells = objects.iter().flatten();
+    let cells: SmallVec<[_; 8]> = cells
+        .filter_map(|object| Some(Arc::as_ptr(&object.cast::<Array>().ok()?.get().cell())))
+        .collect();
+    (1..cells.len()).any(|at| cells[..at].contains(&cells[at]))
+}
+
+/// Writes what a program has made of an argument into it.
+fn write_back(object: &Bound<'_, PyAny>, value: Value) -> PyResult<()> {
+    let py = object.py();
+    match object.cast::<Array>() {
+        Ok(array) => array.get().set(py, value),
+        // Memory of others.
+        Err(_) => {
+            let made = Bound::new(py, Array::of(py, value)?)?;
+            let made = made.call_method0("__array__")?;
+            object.set_item(py.Ellipsis(), made)
+        }
     }
 }
 
@@ -192,6 +289,7 @@ impl Function {
         let count = arguments.len();
         if named.is_none() && count < FEW && self.fixed.0.is_empty() {
             let mut values: SmallVec<[Value; 4]> = SmallVec::new();
+            let mut objects: SmallVec<[Option<Bound<'py, PyAny>>; 4]> = SmallVec::new();
             for argument in arguments.iter_borrowed() {
                 match argument.cast::<Array>() {
                     Ok(array) => {
@@ -200,27 +298,28 @@ impl Function {
                             break;
                         }
                         values.push(value);
+                        objects.push(Some(argument.to_owned()));
                     }
                     Err(_) => break,
                 }
             }
             if values.len() == count {
-                let entry = match self.flat[count].get() {
-                    Some(entry) => entry,
+                let known = self.flat[count].get();
+                let entry = match known.filter(|entry| entry.float == dtype::float()) {
+                    Some(entry) => Arc::clone(entry),
                     None => {
-                        let (form, _) = self.apart(py, arguments, None)?;
+                        let (form, ..) = self.apart(py, arguments, None)?;
                         let entry = self.entry(py, form)?;
-                        self.flat[count].get_or_init(|| entry)
+                        self.flat[count].get_or_init(|| Arc::clone(&entry));
+                        entry
                     }
                 };
-                let leaves = values.iter().map(|value| value.re.clone()).collect();
-                return self.run(py, entry, &values, leaves);
+                return self.call(py, &entry, &values, &objects, (arguments, None));
             }
         }
-        let (form, values) = self.apart(py, arguments, named)?;
+        let (form, values, objects) = self.apart(py, arguments, named)?;
         let entry = self.entry(py, form)?;
-        let leaves = tensors(&values);
-        self.run(py, &entry, &values, leaves)
+        self.call(py, &entry, &values, &objects, (arguments, named))
     }
 
     /// As a method, the object comes first.

@@ -1,7 +1,7 @@
 //! `vmap`: Python functions over one example become functions over many.
 
 use super::tree::{Form, Given, given_by, tensors};
-use crate::array::{Value, common_session, recorded};
+use crate::array::{Value, common_session, recorded, traced};
 use crate::device;
 use crate::errors::{OrRaise, carried};
 use loopwright_tensor::{AxisRef, Tensor, TensorError};
@@ -78,7 +78,7 @@ pub(crate) fn vmap<'py>(
         false => common_session(&list.iter().collect::<Vec<_>>())?,
     };
     let call = |leaves: &Vec<Tensor>| -> Result<Given, TensorError> {
-        recorded(|| given_by(py, function, &form, leaves, &session)).map_err(carried)
+        traced(|| given_by(py, function, &form, leaves, &session, false)).map_err(carried)
     };
     let mapped = loopwright_tensor::vmap(call).over(axes);
     let mapped = match out_axes.extract::<i64>() {

@@ -1,6 +1,8 @@
 //! Python values made of arrays: what functions take and give.
 
-use crate::array::{Array, Value, as_array, from_scalar, is_array_like, number};
+use crate::array::{
+    Array, ArrayCell, Value, as_array, borrowed, from_scalar, is_array_like, number,
+};
 use loopwright_tensor::{Session, Tensor, Tree};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -53,7 +55,8 @@ impl Form {
     }
 
     /// Takes a value apart. Numbers become arrays if the first of `which` is true, and variables if the second is: others
-    /// stay what they are, so that a function can set them.
+    /// stay what they are, so that a function can set them, and memory of others is used where it lies: what is taken
+    /// apart so is read before the caller has control again.
     pub(crate) fn taken(
         py: Python<'_>,
         object: &Bound<'_, PyAny>,
@@ -132,9 +135,62 @@ impl Form {
             });
         }
         if is_array_like(object)? {
-            return leaf(as_array(py, object, Some(session))?, into);
+            // A call of a jitted function has read its arguments when it is over.
+            let value = match variables {
+                true => as_array(py, object, Some(session))?,
+                false => borrowed(py, object, session)?,
+            };
+            return leaf(value, into);
         }
         Ok(Form::Other(object.clone().unbind()))
+    }
+
+    /// The objects that the leaves of a value are of: arrays, and memory of others; nothing for numbers.
+    pub(crate) fn objects<'py>(
+        &self,
+        py: Python<'py>,
+        object: &Bound<'py, PyAny>,
+        into: &mut Vec<Option<Bound<'py, PyAny>>>,
+    ) -> PyResult<()> {
+        match self {
+            Form::Leaf { .. } => {
+                let is_number = object.cast::<Array>().is_err() && number(object)?.is_some();
+                into.push((!is_number).then(|| object.clone()));
+            }
+            Form::Tuple(parts) | Form::List(parts) => {
+                for (part, row) in parts.iter().zip(object.try_iter()?) {
+                    part.objects(py, &row?, into)?;
+                }
+            }
+            Form::Dict(entries) => {
+                for (key, part) in entries {
+                    part.objects(py, &object.get_item(key)?, into)?;
+                }
+            }
+            Form::Instance {
+                kind, kept, parts, ..
+            } => {
+                let rows: Vec<Bound<'py, PyAny>> = match (kind, kept) {
+                    (Kind::Named, _) => object.try_iter()?.collect::<PyResult<_>>()?,
+                    (Kind::Data, Some(names)) => {
+                        let names = names.bind(py).try_iter()?;
+                        names
+                            .map(|name| object.getattr(name?.cast()?))
+                            .collect::<PyResult<_>>()?
+                    }
+                    _ => {
+                        let made = object.call_method0("__tree_flatten__")?;
+                        let rows = made.get_item(0)?.try_iter()?;
+                        rows.collect::<PyResult<_>>()?
+                    }
+                };
+                for (part, row) in parts.iter().zip(&rows) {
+                    part.objects(py, row, into)?;
+                }
+            }
+            Form::Other(_) => {}
+        }
+        Ok(())
     }
 
     /// Puts a value together again.
@@ -143,21 +199,30 @@ impl Form {
         py: Python<'py>,
         values: &mut dyn Iterator<Item = Value>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        self.build_of(py, &mut || {
+            let value = values.next().ok_or_else(|| missing("array"))?;
+            Ok(Bound::new(py, Array::of(py, value)?)?.into_any())
+        })
+    }
+
+    /// Puts a value together with other things in the places of its arrays.
+    pub(crate) fn build_of<'py>(
+        &self,
+        py: Python<'py>,
+        next: &mut dyn FnMut() -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let mut all = |parts: &[Form]| {
-            let parts = parts.iter().map(|part| part.build(py, values));
+            let parts = parts.iter().map(|part| part.build_of(py, next));
             parts.collect::<PyResult<Vec<_>>>()
         };
         Ok(match self {
-            Form::Leaf { .. } => {
-                let value = values.next().ok_or_else(|| missing("array"))?;
-                Bound::new(py, Array::of(py, value)?)?.into_any()
-            }
+            Form::Leaf { .. } => next()?,
             Form::Tuple(parts) => PyTuple::new(py, all(parts)?)?.into_any(),
             Form::List(parts) => PyList::new(py, all(parts)?)?.into_any(),
             Form::Dict(entries) => {
                 let dict = PyDict::new(py);
                 for (key, part) in entries {
-                    dict.set_item(key, part.build(py, values)?)?;
+                    dict.set_item(key, part.build_of(py, next)?)?;
                 }
                 dict.into_any()
             }
@@ -312,7 +377,10 @@ pub(crate) fn values(
 /// A value as Rust's functions over tensors take and give it.
 pub(crate) struct Given {
     pub(crate) form: Arc<Form>,
+    /// Those of the value, and behind them those of arguments that were written.
     pub(crate) tensors: Vec<Tensor>,
+    /// The leaves of the arguments that the function has written, and whether they are complex.
+    pub(crate) written: Arc<[(usize, bool)]>,
 }
 
 impl Tree for Given {
@@ -324,11 +392,37 @@ impl Tree for Given {
         Given {
             form: Arc::clone(&self.form),
             tensors: self.tensors.iter().map(by).collect(),
+            written: Arc::clone(&self.written),
         }
     }
 }
 
 impl Given {
+    pub(crate) fn new(form: Form, tensors: Vec<Tensor>) -> Given {
+        Given {
+            form: Arc::new(form),
+            tensors,
+            written: Arc::new([]),
+        }
+    }
+
+    /// What the arguments that were written are now, by their leaves.
+    pub(crate) fn written(&self, session: &Session) -> Vec<(usize, Value)> {
+        let count: usize = self
+            .written
+            .iter()
+            .map(|(_, complex)| 1 + usize::from(*complex))
+            .sum();
+        let mut tensors = self.tensors[self.tensors.len() - count..].iter().cloned();
+        let mut made = Vec::with_capacity(self.written.len());
+        for (leaf, complex) in self.written.iter() {
+            let Some(re) = tensors.next() else { break };
+            let im = if *complex { tensors.next() } else { None };
+            made.push((*leaf, Value::new(re, im, session.clone())));
+        }
+        made
+    }
+
     /// The value as a Python object.
     pub(crate) fn object<'py>(
         &self,
@@ -336,7 +430,7 @@ impl Given {
         session: &Session,
     ) -> PyResult<Bound<'py, PyAny>> {
         // Most functions give one array.
-        if let (Form::Leaf { complex: false }, [tensor]) = (&*self.form, &self.tensors[..]) {
+        if let (Form::Leaf { complex: false }, [tensor, ..]) = (&*self.form, &self.tensors[..]) {
             let value = Value::real(tensor.clone(), session.clone());
             return Ok(Bound::new(py, Array::of(py, value)?)?.into_any());
         }
@@ -351,23 +445,42 @@ impl Given {
     }
 }
 
-/// What a function gives for tensors that stand for its arguments, which are a tuple and a dict.
+/// What a function gives for tensors that stand for its arguments, which are a tuple and a dict; and what it has written
+/// into those, if that is asked for.
 pub(crate) fn given_by(
     py: Python<'_>,
     function: &Bound<'_, PyAny>,
     form: &Form,
     leaves: &[Tensor],
     session: &Session,
+    with_written: bool,
 ) -> PyResult<Given> {
     let mut list = Vec::with_capacity(leaves.len());
     values(form, &mut leaves.iter().cloned(), session, &mut list)?;
-    let arguments = form.build(py, &mut list.into_iter())?;
+    let mut list = list.into_iter();
+    let mut cells: Vec<Arc<ArrayCell>> = Vec::new();
+    let arguments = form.build_of(py, &mut || {
+        let array = Array::of(py, list.next().ok_or_else(|| missing("array"))?)?;
+        if with_written {
+            cells.push(array.cell());
+        }
+        Ok(Bound::new(py, array)?.into_any())
+    })?;
     let (positional, named): (Bound<'_, PyTuple>, Bound<'_, PyDict>) = arguments.extract()?;
     let result = function.call(positional, Some(&named))?;
     let mut list = Vec::new();
     let form = Form::of(py, &result, session, true, &mut list)?;
+    let mut written = Vec::new();
+    for (leaf, cell) in cells.iter().enumerate() {
+        if cell.is_written() {
+            let value = cell.value();
+            written.push((leaf, value.im.is_some()));
+            list.push(value);
+        }
+    }
     Ok(Given {
         form: Arc::new(form),
         tensors: tensors(&list),
+        written: written.into(),
     })
 }

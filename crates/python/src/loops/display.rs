@@ -120,6 +120,13 @@ pub(super) fn formula(graph: &Graph, node: NodeId) -> String {
             format!("{name}[{}]({all})", dim(over))
         }
         NodeOp::Scan { op, over, .. } => format!("scan_{op}[{}]({all})", dim(over)),
+        NodeOp::Previous { of, over, outside } => {
+            format!(
+                "previous[{}]({}) else {outside}",
+                dim(over),
+                graph.node_name(*of)
+            )
+        }
         NodeOp::View(view) => {
             let index: Vec<String> = view.map.iter().map(|index| shown(graph, index)).collect();
             let conditions: Vec<String> = view
@@ -169,7 +176,7 @@ fn colours(op: &NodeOp) -> (&'static str, &'static str) {
         NodeOp::Reduce { .. } | NodeOp::ArgReduce { .. } | NodeOp::Scan { .. } => {
             ("#ffedd5", "#b9651b")
         }
-        NodeOp::View(_) => ("#dcfce7", "#3c8a58"),
+        NodeOp::Previous { .. } | NodeOp::View(_) => ("#dcfce7", "#3c8a58"),
         NodeOp::Gather { .. }
         | NodeOp::Scatter { .. }
         | NodeOp::Sort { .. }

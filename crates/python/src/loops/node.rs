@@ -38,6 +38,7 @@ fn op_name(op: &NodeOp) -> String {
         NodeOp::ArgReduce { largest: true, .. } => "argmax".to_owned(),
         NodeOp::ArgReduce { .. } => "argmin".to_owned(),
         NodeOp::Scan { op, .. } => format!("scan_{op}"),
+        NodeOp::Previous { .. } => "previous".to_owned(),
         NodeOp::View(_) => "view".to_owned(),
         NodeOp::Gather { .. } => "gather".to_owned(),
         NodeOp::Scatter { .. } => "scatter".to_owned(),
@@ -96,6 +97,7 @@ impl PyNode {
             NodeOp::Reduce { over, .. } => over.to_vec(),
             NodeOp::ArgReduce { over, .. }
             | NodeOp::Scan { over, .. }
+            | NodeOp::Previous { over, .. }
             | NodeOp::Sort { over, .. }
             | NodeOp::ArgSort { over, .. } => vec![*over],
             NodeOp::Gather { axis, .. } | NodeOp::Scatter { axis, .. } => vec![*axis],

@@ -2,7 +2,7 @@
 
 use crate::array::{Array, Value};
 use crate::device;
-use crate::dtype::{FLOAT, PyDType};
+use crate::dtype::{self, PyDType};
 use loopwright_nn::Init;
 use loopwright_tensor::{Axis, Shape, Tensor};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -98,7 +98,7 @@ impl PyInit {
     ) -> PyResult<Array> {
         let dtype = match dtype {
             Some(dtype) => PyDType::of_any(dtype)?.part,
-            None => FLOAT,
+            None => dtype::float(),
         };
         let shape = Shape::new(shape.into_iter().map(Axis::of));
         let (inputs, outputs) = (Tensor::scalar(inputs), Tensor::scalar(outputs));

@@ -4,14 +4,14 @@ use super::init;
 use crate::array::{Array, Value, made_of};
 use crate::convolve::{Numbers, PoolArguments, conv_options};
 use crate::device;
-use crate::dtype::{FLOAT, PyDType};
+use crate::dtype::{self, PyDType};
 use crate::errors::OrRaise;
 use crate::primitives::real_only;
 use crate::variable::{PyVariable, object};
 use loopwright_nn::{
     Activation, Attention, BatchNorm, Conv, ConvTranspose, Dense, Dropout, Embedding, FeedForward,
-    GroupNorm, Gru, Init, Layer, LayerNorm, Lstm, LstmState, Module, Pool, RmsNorm, Rnn, Rope,
-    TransformerBlock,
+    GroupNorm, Gru, Init, KeyValueCache, Layer, LayerNorm, Lstm, LstmState, Module, Pool, RmsNorm,
+    Rnn, Rope, TransformerBlock,
 };
 use loopwright_tensor::{Session, Size, Tensor, unknown};
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
@@ -234,6 +234,52 @@ impl PyLayer {
         Array::of(py, made_of(&values, made, None)?)
     }
 
+    /// An empty cache of keys and values: `key`, `value` and `length`.
+    fn key_value_cache(
+        &self,
+        py: Python<'_>,
+        batch: usize,
+        capacity: usize,
+        dtype: Any<'_, '_>,
+    ) -> PyResult<(Array, Array, Array)> {
+        let Kind::Attention(layer) = &*self.kind else {
+            return Err(PyTypeError::new_err("this layer has no cache"));
+        };
+        let session = crate::device::current(py)?;
+        let cache = layer.cache(batch, capacity, PyDType::of_any(dtype)?.part);
+        let array = |tensor| Array::of(py, Value::real(tensor, session.clone()));
+        Ok((array(cache.key)?, array(cache.value)?, array(cache.length)?))
+    }
+
+    /// Attention of positions behind those in a cache, and the cache with them.
+    fn attend_cached(
+        &self,
+        py: Python<'_>,
+        x: &Array,
+        cache: (Bound<'_, Array>, Bound<'_, Array>, Bound<'_, Array>),
+    ) -> PyResult<(Array, Array, Array, Array)> {
+        let Kind::Attention(layer) = &*self.kind else {
+            return Err(PyTypeError::new_err("this layer has no cache"));
+        };
+        let of = |array: &Bound<'_, Array>| real_only(array.get(), "attention");
+        let (x, key, value) = (real_only(x, "attention")?, of(&cache.0)?, of(&cache.1)?);
+        let length = of(&cache.2)?;
+        let cache = KeyValueCache {
+            key: key.re.clone(),
+            value: value.re.clone(),
+            length: length.re.clone(),
+        };
+        let (made, next) = run(py, &x.session, || layer.attend_cached(&x.re, &cache));
+        let values = [&x, &key, &value, &length];
+        let array = |tensor| Array::of(py, made_of(&values, tensor, None)?);
+        Ok((
+            array(made)?,
+            array(next.key)?,
+            array(next.value)?,
+            array(next.length)?,
+        ))
+    }
+
     /// What a block makes of a sequence and an encoder's memory.
     #[pyo3(signature = (x, memory=None))]
     fn with_memory(&self, py: Python<'_>, x: &Array, memory: Option<&Array>) -> PyResult<Array> {
@@ -307,7 +353,7 @@ impl PyLayer {
     ) -> PyResult<PyLayer> {
         let dtype = match dtype {
             Some(dtype) => PyDType::of_any(dtype)?,
-            None => PyDType::real(FLOAT),
+            None => PyDType::real(dtype::float()),
         };
         if !dtype.is_float() {
             let name = dtype.name();
@@ -556,11 +602,14 @@ fn attention_of(
     })
 }
 
-/// Turns `[.., time, width]` by angles that grow with the position, from one on.
+/// Turns `[.., time, width]` by angles that grow with the position, from one on: an integer, or an array of one.
 #[pyfunction]
-fn rope(py: Python<'_>, x: &Array, position: usize, base: f64) -> PyResult<Array> {
+fn rope(py: Python<'_>, x: &Array, position: Any<'_, '_>, base: f64) -> PyResult<Array> {
     let x = real_only(x, "rope")?;
-    let made = Rope { base }.apply(&x.re, position);
+    let made = match position.cast::<Array>() {
+        Ok(position) => Rope { base }.apply_at(&x.re, &real_only(position.get(), "rope")?.re),
+        Err(_) => Rope { base }.apply(&x.re, position.extract()?),
+    };
     made.check().or_raise()?;
     Array::of(py, made_of(&[&x], made, None)?)
 }

@@ -1,10 +1,12 @@
 //! Ops element by element, and which dtype comes out.
 
 use super::{Any, op_named, real_only};
-use crate::array::{Array, Operand, Pair, Value, from_scalar, made_of, map_promoted, number};
+use crate::array::{
+    Array, Operand, Pair, Value, from_scalar, made_of, map_promoted, number, scalar_dtype,
+};
 use crate::dtype::PyDType;
 use crate::errors::OrRaise;
-use crate::promote::promoted;
+use crate::promote::{is_same_kind, promoted};
 use loopwright_ops::{DType, Op};
 use loopwright_tensor::{Tensor, select};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -58,6 +60,8 @@ pub(crate) fn result_type(objects: &Bound<'_, PyTuple>) -> PyResult<PyDType> {
         } else if let Some(number) = number(&object)? {
             numbers.push(number);
             continue;
+        } else if let Some(dtype) = scalar_dtype(&object)? {
+            dtype
         } else {
             PyDType::of_any(&object)?
         };
@@ -66,13 +70,24 @@ pub(crate) fn result_type(objects: &Bound<'_, PyTuple>) -> PyResult<PyDType> {
             Some(found) => promoted(found, dtype)?,
         });
     }
+    if found.is_none() {
+        for number in numbers.drain(..) {
+            found = Some(match found {
+                None => number.own(),
+                Some(found) => promoted(found, number.own())?,
+            });
+        }
+    }
     for number in numbers {
-        found = Some(match found {
-            None => number.own(),
-            Some(found) => number.beside(found),
-        });
+        found = found.map(|found| number.beside(found));
     }
     found.ok_or_else(|| PyValueError::new_err("result_type of nothing"))
+}
+
+/// Whether elements of one dtype may be written into an array of another, as in-place operators do.
+#[pyfunction]
+pub(crate) fn same_kind(from: Any<'_, '_>, to: Any<'_, '_>) -> PyResult<bool> {
+    Ok(is_same_kind(PyDType::of_any(from)?, PyDType::of_any(to)?))
 }
 
 /// Elements of another dtype.

@@ -110,6 +110,46 @@ pub(crate) fn linalg_solve(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Arr
     Array::of(py, made)
 }
 
+/// Complex arrays of pairs of tensors.
+fn pairs(py: Python<'_>, value: &Value, made: Vec<Tensor>) -> PyResult<Vec<Array>> {
+    let pairs = made.chunks_exact(2);
+    pairs
+        .map(|pair| {
+            let (re, im) = (pair[0].clone(), pair[1].clone());
+            Array::of(py, made_of(&[value], re, Some(im))?)
+        })
+        .collect()
+}
+
+/// Eigenvalues and eigenvectors of square matrices, real or complex.
+#[pyfunction]
+pub(crate) fn linalg_eig(py: Python<'_>, x: &Array) -> PyResult<(Array, Array)> {
+    let value = x.value();
+    let solve = || {
+        value
+            .session
+            .scope(|| linalg::eig(&value.re, value.im.as_ref()))
+    };
+    let mut made = pairs(py, &value, py.detach(solve).to_vec())?.into_iter();
+    match (made.next(), made.next()) {
+        (Some(values), Some(vectors)) => Ok((values, vectors)),
+        _ => unreachable!("four tensors are two pairs"),
+    }
+}
+
+/// Eigenvalues of square matrices, real or complex.
+#[pyfunction]
+pub(crate) fn linalg_eigvals(py: Python<'_>, x: &Array) -> PyResult<Array> {
+    let value = x.value();
+    let solve = || {
+        value
+            .session
+            .scope(|| linalg::eigvals(&value.re, value.im.as_ref()))
+    };
+    let mut made = pairs(py, &value, py.detach(solve).to_vec())?;
+    Ok(made.remove(0))
+}
+
 /// Whether the values of matrices are known, and they are large enough to be taken apart on the host.
 #[pyfunction]
 pub(crate) fn linalg_on_host(x: &Array) -> PyResult<bool> {

@@ -1,10 +1,11 @@
 //! Elements at places that values say.
 
 use super::{axes_of, real_only, reduction_named};
-use crate::array::{Array, Value, made_of, places_of};
-use loopwright_ops::{DType, Op};
+use crate::array::{Array, Value, made_of, places_of, signed};
+use crate::errors::OrRaise;
+use loopwright_ops::Op;
 use loopwright_tensor::{Tensor, select};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 
 /// The elements at indices along an axis.
@@ -25,9 +26,25 @@ pub(crate) fn take_along(py: Python<'_>, x: &Array, index: &Array, axis: i64) ->
 
 /// An index with places counted from the end made those from the front.
 fn from_front(index: &Tensor, size: usize) -> Tensor {
-    let index = index.cast(DType::I64);
+    let index = signed(index);
     let below = index.lt(&Tensor::scalar(0i64));
     select(&below, &(&index + Tensor::scalar(size as i64)), &index)
+}
+
+/// Indices whose values are there are looked at; others give 0 where they are outside.
+fn check_within(index: &Tensor, axis: i64, size: usize) -> PyResult<()> {
+    if !index.is_computed() {
+        return Ok(());
+    }
+    let known = signed(index).array().or_raise()?;
+    let size = size as i64;
+    let places = known.iter().map(|at| at.as_i64().unwrap_or(i64::MAX));
+    match places.into_iter().find(|at| !(-size..size).contains(at)) {
+        None => Ok(()),
+        Some(bad) => Err(PyIndexError::new_err(format!(
+            "element {bad} of axis {axis} is asked for, which has {size}"
+        ))),
+    }
 }
 
 fn looked_up(
@@ -40,6 +57,7 @@ fn looked_up(
     let (value, index) = (x.value(), real_only(index, "take")?);
     let axis = axes_of(&value, Some(vec![axis]))?[0];
     let size = value.sizes()?[axis as usize];
+    check_within(&index.re, axis, size)?;
     let places = from_front(&index.re, size);
     let im = value.im.as_ref().map(|im| look(im, &places, axis));
     let made = made_of(&[&value, &index], look(&value.re, &places, axis), im)?;

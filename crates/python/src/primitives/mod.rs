@@ -8,25 +8,27 @@ mod lookup;
 mod movement;
 
 use crate::array::{Array, Value};
+use crate::function::tree::Form;
 use loopwright_ops::{Op, ReduceOp};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 pub(crate) use create::{arange, constant, full};
 pub(crate) use elementwise::{
     binary, bitcast, cast, complex, complex_exp, complex_log, imag, map, ops, real, result_type,
-    where_,
+    same_kind, where_,
 };
 pub(crate) use fold::{arg_reduce, argsort, count, reduce, scan, sort};
 pub(crate) use linear::{
-    einsum, fourier, irfft, linalg_cholesky, linalg_complement, linalg_det, linalg_eigh,
-    linalg_eigvalsh, linalg_inv, linalg_on_host, linalg_qr, linalg_slogdet, linalg_solve,
-    linalg_svd, linalg_svdvals, rfft,
+    einsum, fourier, irfft, linalg_cholesky, linalg_complement, linalg_det, linalg_eig,
+    linalg_eigh, linalg_eigvals, linalg_eigvalsh, linalg_inv, linalg_on_host, linalg_qr,
+    linalg_slogdet, linalg_solve, linalg_svd, linalg_svdvals, rfft,
 };
 pub(crate) use lookup::{nonzero, scatter, take, take_along};
 pub(crate) use movement::{
-    broadcast_to, concat, diagonal, flip, pad, permute, repeat, reshape, roll, squeeze, stack,
-    tile, tril, triu, unsqueeze,
+    broadcast_to, concat, copied, diagonal, flip, pad, permute, repeat, reshape, roll, shares_cell,
+    squeeze, stack, tile, tril, triu, unsqueeze,
 };
 
 type Any<'a, 'py> = &'a Bound<'py, PyAny>;
@@ -77,8 +79,13 @@ fn values(arrays: &[Bound<'_, Array>]) -> Vec<Value> {
     arrays.iter().map(|array| array.get().value()).collect()
 }
 
-/// Computes arrays, those of a device in one program.
+/// Computes arrays, those of a device in one program. Each argument is an array, or a list, tuple, dict or other tree
+/// of arrays.
 #[pyfunction]
-pub(crate) fn realize(py: Python<'_>, arrays: Vec<Bound<'_, Array>>) -> PyResult<()> {
-    crate::array::realize(py, &values(&arrays))
+#[pyo3(signature = (*arrays))]
+pub(crate) fn realize(py: Python<'_>, arrays: &Bound<'_, PyTuple>) -> PyResult<()> {
+    let session = crate::device::current(py)?;
+    let mut all = Vec::new();
+    Form::of(py, arrays.as_any(), &session, false, &mut all)?;
+    crate::array::realize(py, &all)
 }

@@ -1,59 +1,118 @@
 //! Elements in other places and shapes.
 
 use super::{axes_of, values};
-use crate::array::{Array, joined, made_of, stacked};
-use loopwright_tensor::Tensor;
+use crate::array::{Array, Step, Value, joined, made_of, stacked};
+use loopwright_tensor::{IntoShape, Shape, Size, Tensor};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// The axes in another order.
+/// The axes in another order: a view.
 #[pyfunction]
 pub(crate) fn permute(py: Python<'_>, x: &Array, axes: Vec<i64>) -> PyResult<Array> {
-    x.parts(py, |part| part.permute(axes.clone()))
+    let value = x.value();
+    let order = axes_of(&value, Some(axes))?;
+    if order.len() != value.rank() {
+        return Err(PyValueError::new_err(format!(
+            "permute: {} axes are named of an array with {}",
+            order.len(),
+            value.rank()
+        )));
+    }
+    x.view(py, &Step::Permute(order))
 }
 
-/// The elements in another shape; -1 for a size that follows.
+/// The elements in another shape; -1 for a size that follows. A view where the elements have strides in that shape, and
+/// otherwise a copy; with `copy` a copy in any case, or an error where it would be one.
 #[pyfunction]
-pub(crate) fn reshape(py: Python<'_>, x: &Array, shape: Vec<i64>) -> PyResult<Array> {
+#[pyo3(signature = (x, shape, copy=None))]
+pub(crate) fn reshape(
+    py: Python<'_>,
+    x: &Array,
+    shape: Vec<i64>,
+    copy: Option<bool>,
+) -> PyResult<Array> {
     let value = x.value();
+    let shape = shape_of(&value, &shape)?;
+    let step = Step::Reshape(shape.clone());
+    if copy == Some(true) {
+        return Array::of(py, value.parts(|part| part.reshape(&shape)));
+    }
+    match (x.try_view(py, &step)?, copy) {
+        (Some(view), _) => Ok(view),
+        (None, Some(false)) => Err(PyValueError::new_err(format!(
+            "reshape: the elements of {} do not lie so that they are a view of shape {shape}, and a copy is forbidden",
+            value.re.shape()
+        ))),
+        (None, _) => Array::of(py, value.parts(|part| part.reshape(&shape))),
+    }
+}
+
+/// A shape with at most one size of -1, which follows from the number of elements.
+fn shape_of(value: &Value, shape: &[i64]) -> PyResult<Shape> {
     let refuse = |reason: String| Err(PyValueError::new_err(format!("reshape: {reason}")));
-    let open = shape.iter().filter(|size| **size == -1).count();
-    if open > 1 {
+    if shape.iter().filter(|size| **size == -1).count() > 1 {
         return refuse(format!("more than one size of {shape:?} is open"));
     }
     if let Some(bad) = shape.iter().find(|size| **size < -1) {
         return refuse(format!("there is no size {bad}"));
     }
-    let known: i64 = shape.iter().filter(|size| **size >= 0).product();
-    let mut sizes: Vec<usize> = Vec::with_capacity(shape.len());
-    let total = match open {
-        0 => None,
-        _ => Some(value.sizes()?.iter().product::<usize>() as i64),
+    let mut known = shape.iter().filter(|size| **size >= 0);
+    let Some(known) = known.try_fold(1i64, |all, size| all.checked_mul(*size)) else {
+        return refuse(format!("{shape:?} has more elements than can be counted"));
     };
-    for size in &shape {
-        sizes.push(match (*size, total) {
-            (-1, Some(total)) if known > 0 && total % known == 0 => (total / known) as usize,
-            (-1, Some(total)) => {
-                return refuse(format!("{total} elements do not make {shape:?}"));
+    let axes = value.re.shape().axes();
+    let own = axes.iter().filter_map(|axis| axis.known());
+    let own = own.product::<usize>() as i64;
+    let is_known = axes.iter().all(|axis| axis.known().is_some());
+    let divides = known > 0 && own % known == 0;
+    let mut sizes: Vec<Size> = Vec::with_capacity(shape.len());
+    for size in shape {
+        sizes.push(match (*size, is_known) {
+            (-1, true) if divides => Size::from((own / known) as usize),
+            (-1, true) => return refuse(format!("{own} elements do not make {shape:?}")),
+            // A multiple of the size that is open, which is found when the shapes meet.
+            (-1, false) if divides => Size::from(loopwright_tensor::unknown("reshape")),
+            (-1, false) => {
+                return refuse(format!(
+                    "whether {} can be of shape {shape:?} depends on a size that is not known while the function is traced; only sizes that divide {own} can be named",
+                    value.re.shape()
+                ));
             }
-            (size, _) => size as usize,
+            (size, _) => Size::from(size as usize),
         });
     }
-    Array::of(py, value.parts(|part| part.reshape(sizes.clone())))
+    Ok(sizes.into_shape())
 }
 
-/// The elements repeated to a shape.
+/// The elements repeated to a shape: a view that cannot be written.
 #[pyfunction]
 pub(crate) fn broadcast_to(py: Python<'_>, x: &Array, shape: Vec<usize>) -> PyResult<Array> {
-    x.parts(py, |part| part.broadcast_to(shape.clone()))
+    if shape.len() < x.value().rank() {
+        return Err(PyValueError::new_err(format!(
+            "broadcast_to: {} does not become {shape:?}",
+            x.value().re.shape()
+        )));
+    }
+    x.view(py, &Step::Broadcast(shape))
 }
 
-/// The axes backwards.
+/// The axes backwards: a view.
 #[pyfunction]
 pub(crate) fn flip(py: Python<'_>, x: &Array, axes: Option<Vec<i64>>) -> PyResult<Array> {
-    let value = x.value();
-    let axes = axes_of(&value, axes)?;
-    Array::of(py, value.parts(|part| part.flip(axes.clone())))
+    let axes = axes_of(&x.value(), axes)?;
+    x.view(py, &Step::Flip(axes))
+}
+
+/// The same elements in an array of their own.
+#[pyfunction]
+pub(crate) fn copied(py: Python<'_>, x: &Array) -> PyResult<Array> {
+    Array::of(py, x.value())
+}
+
+/// Whether arrays share elements, so that a write to one may be seen in another.
+#[pyfunction]
+pub(crate) fn shares_cell(a: &Array, b: &Array) -> bool {
+    std::sync::Arc::ptr_eq(&a.cell(), &b.cell())
 }
 
 /// The elements moved along an axis; those that leave it come in at the other end.
@@ -62,31 +121,24 @@ pub(crate) fn roll(py: Python<'_>, x: &Array, shift: i64, axis: i64) -> PyResult
     x.parts(py, |part| part.roll(shift, axis))
 }
 
-/// Without axes of size 1.
+/// Without axes of size 1: a view.
 #[pyfunction]
 pub(crate) fn squeeze(py: Python<'_>, x: &Array, axes: Vec<i64>) -> PyResult<Array> {
-    let value = x.value();
-    let mut axes = axes_of(&value, Some(axes))?;
+    let mut axes = axes_of(&x.value(), Some(axes))?;
     axes.sort_unstable_by(|a, b| b.cmp(a));
-    let squeeze = |part: &Tensor| {
-        axes.iter()
-            .fold(part.clone(), |part, axis| part.squeeze(*axis))
-    };
-    Array::of(py, value.parts(squeeze))
+    x.view(py, &Step::Squeeze(axes))
 }
 
-/// With an axis of size 1 more.
+/// With an axis of size 1 more: a view.
 #[pyfunction]
 pub(crate) fn unsqueeze(py: Python<'_>, x: &Array, axis: i64) -> PyResult<Array> {
-    let value = x.value();
-    let rank = value.rank() as i64 + 1;
+    let rank = x.value().rank() as i64 + 1;
     if !(-rank..rank).contains(&axis) {
         return Err(pyo3::exceptions::PyIndexError::new_err(format!(
             "there is no place {axis} for an axis among {rank}"
         )));
     }
-    let axis = axis.rem_euclid(rank);
-    Array::of(py, value.parts(|part| part.unsqueeze(axis)))
+    x.view(py, &Step::Unsqueeze(axis.rem_euclid(rank)))
 }
 
 /// Arrays one behind the other along an axis.

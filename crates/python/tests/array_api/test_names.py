@@ -6,6 +6,7 @@ import inspect
 
 import array_api_strict as strict
 import loopwright as lw
+import numpy as np
 import pytest
 
 from . import specification
@@ -64,13 +65,40 @@ def test_method(name: str) -> None:
 
 
 def test_version_and_namespace() -> None:
-    assert lw.__array_api_version__ == "2024.12"
+    assert lw.__array_api_version__ == "2025.12"
     x = lw.asarray([1, 2])
     assert x.__array_namespace__() is lw
+    assert x.__array_namespace__(api_version="2025.12") is lw
     for version in ("2021.12", "2022.12", "2023.12", "2024.12"):
-        assert x.__array_namespace__(api_version=version) is lw
-    with pytest.raises(ValueError):
+        earlier = x.__array_namespace__(api_version=version)
+        assert earlier.__array_api_version__ == version
+        assert earlier is x.__array_namespace__(api_version=version)
+        assert all(hasattr(earlier, name) for name in lw.__all__)
+        assert earlier.add is lw.add and earlier.linalg is lw.linalg and earlier.float32 is lw.float32
+    with pytest.raises(ValueError, match="1999.12"):
         x.__array_namespace__(api_version="1999.12")
+
+
+def test_2025_12_gives_tuples_where_2024_12_gives_lists() -> None:
+    x = lw.asarray([1, 2])
+    earlier = x.__array_namespace__(api_version="2024.12")
+    for namespace, kind in ((lw, tuple), (earlier, list)):
+        assert type(namespace.meshgrid(x, x)) is kind
+        assert type(namespace.broadcast_arrays(x, x)) is kind
+        assert type(namespace.__array_namespace_info__().devices()) is kind
+    assert [grid.tolist() for grid in earlier.meshgrid(x, x)] == [grid.tolist() for grid in lw.meshgrid(x, x)]
+
+
+def test_the_sign_of_a_negative_zero_is_a_positive_zero() -> None:
+    for dtype in (lw.float32, lw.float64):
+        signs = lw.sign(lw.asarray([-0.0, 0.0, -3.0, float("nan")], dtype=dtype))
+        assert lw.signbit(signs).tolist()[:3] == [False, False, True]
+        assert signs.tolist()[:3] == [0.0, 0.0, -1.0] and lw.isnan(signs).tolist()[3]
+
+
+@pytest.mark.parametrize("k", [-(2**63), 2**63 - 1, 2**70, -(2**70), -4, 3])
+def test_a_diagonal_outside_of_the_matrix_has_no_elements(k: int) -> None:
+    assert lw.eye(3, 4, k=k).tolist() == np.eye(3, 4, k=max(-9, min(k, 9))).tolist()
 
 
 def test_constants() -> None:

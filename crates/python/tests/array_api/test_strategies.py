@@ -16,7 +16,7 @@ DTYPES = ["bool", "int8", "uint64", "float32", "float64", "complex64"]
 
 
 def test_version() -> None:
-    assert xps.api_version == "2024.12"
+    assert xps.api_version == "2025.12"
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

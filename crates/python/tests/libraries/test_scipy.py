@@ -99,6 +99,12 @@ CASES = {
     "stats.iqr": (scipy.stats.iqr, LINE),
     "signal.convolve": (scipy.signal.convolve, POSITIVE, LINE),
     "signal.fftconvolve": (scipy.signal.fftconvolve, POSITIVE, LINE),
+    # Parts are added to each other in slices of the result.
+    "signal.oaconvolve": (lambda x, y: scipy.signal.oaconvolve(x, y), np.sin(np.arange(200.0)), LINE),
+    "signal.oaconvolve, two axes": (
+        lambda x, y: scipy.signal.oaconvolve(x, y, mode="same", axes=(0, 1)),
+        np.sin(np.arange(1200.0)).reshape(40, 30), TABLE,
+    ),
     "signal.correlate": (scipy.signal.correlate, POSITIVE, LINE),
     "signal.detrend": (scipy.signal.detrend, LINE),
     "signal.hilbert": (scipy.signal.hilbert, LINE),

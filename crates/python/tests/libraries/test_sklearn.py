@@ -54,6 +54,16 @@ ESTIMATORS = {
     "GaussianMixture": (
         lambda x: GaussianMixture(2, init_params="random", random_state=0).fit(x).means_, X,
     ),
+    # Written through slices of views, component by component.
+    **{
+        f"GaussianMixture, {kind}": (
+            lambda x, kind=kind: (
+                lambda made: (made.means_, made.covariances_, made.weights_, made.precisions_cholesky_)
+            )(GaussianMixture(3, covariance_type=kind, max_iter=5, init_params="random_from_data", random_state=0).fit(x)),
+            X,
+        )
+        for kind in ("full", "tied", "diag", "spherical")
+    },
     "GaussianNB": (lambda x, y: GaussianNB().fit(x, y).predict_proba(x), X, TWO),
     "Nystroem": (lambda x: Nystroem(n_components=6, random_state=0).fit_transform(x), X),
     "train_test_split": (lambda x: train_test_split(x, random_state=0), X),

@@ -6,6 +6,7 @@
 mod elementwise;
 mod fold;
 mod functions;
+mod recurrence;
 mod scatter;
 mod view;
 
@@ -15,6 +16,7 @@ pub(crate) use view::part as flow_through_view;
 use crate::error::{ErrorKind, TensorError};
 use crate::node::{Kind, Mark, Tensor};
 use crate::ops::failure;
+use crate::recurrence::loops_of;
 use crate::size;
 use loopwright_ops::ReduceOp;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -192,7 +194,8 @@ fn history(root: &Tensor, ends: &FxHashSet<u64>) -> Vec<Tensor> {
 fn reverse(root: &Tensor, weight: &Tensor, of: &[&Tensor]) -> Vec<Tensor> {
     let wanted: FxHashSet<u64> = of.iter().map(|tensor| tensor.node.id).collect();
     let order = history(root, &FxHashSet::default());
-    match flow(root, weight, &order, &wanted, &FxHashSet::default()) {
+    let (none, seeds) = (FxHashSet::default(), [(root.clone(), weight.clone())]);
+    match flow(&seeds, &order, &wanted, &none, &none) {
         Ok(sums) => of
             .iter()
             .map(|tensor| {
@@ -204,15 +207,16 @@ fn reverse(root: &Tensor, weight: &Tensor, of: &[&Tensor]) -> Vec<Tensor> {
     }
 }
 
-/// What flows to the tensors that are wanted, and to those on the way to them, if `weight` flows to `root`.
-/// `order` is what it is made of, operands first. Nothing flows on from `ends`.
+/// What flows to the tensors that are wanted, and to those on the way to them, if to each of the roots flows its weight.
+/// `order` is what they are made of, operands first. Nothing flows on from `ends`. `loops` are those that are being gone
+/// through, known by what they carry.
 #[track_caller]
 fn flow(
-    root: &Tensor,
-    weight: &Tensor,
+    seeds: &[(Tensor, Tensor)],
     order: &[Tensor],
     wanted: &FxHashSet<u64>,
     ends: &FxHashSet<u64>,
+    loops: &FxHashSet<u64>,
 ) -> Result<FxHashMap<u64, Tensor>, TensorError> {
     // What depends on what is asked for; nothing flows anywhere else.
     let mut depends: FxHashSet<u64> = FxHashSet::default();
@@ -230,10 +234,50 @@ fn flow(
         }
     }
     let mut sums: FxHashMap<u64, Tensor> = FxHashMap::default();
-    if depends.contains(&root.node.id) {
-        sums.insert(root.node.id, weight.clone());
+    for (root, weight) in seeds {
+        if depends.contains(&root.node.id) {
+            let sum = match sums.remove(&root.node.id) {
+                Some(sum) => sum + weight,
+                None => weight.clone(),
+            };
+            sums.insert(root.node.id, sum);
+        }
+    }
+    // What leaves the same loops, which are gone through once.
+    let mut leaving: FxHashMap<SmallVec<[u64; 4]>, Vec<Tensor>> = FxHashMap::default();
+    for tensor in order {
+        let carried = loops_of(tensor);
+        let inside = carried.iter().all(|previous| loops.contains(previous));
+        if !carried.is_empty() && !inside {
+            leaving.entry(carried).or_default().push(tensor.clone());
+        }
     }
     for tensor in order.iter().rev() {
+        if let Kind::Recurred = tensor.node.kind
+            && let Some(group) = leaving.get(&loops_of(tensor))
+        {
+            // All that reads any of them is younger than the first.
+            if !group.first().is_some_and(|first| first.same(tensor)) {
+                continue;
+            }
+            let with_gradient = |tensor: &Tensor| {
+                let gradient = sums.get(&tensor.node.id)?;
+                Some((tensor.clone(), gradient.clone()))
+            };
+            let given: Vec<_> = group.iter().filter_map(with_gradient).collect();
+            if given.is_empty() || ends.contains(&tensor.node.id) {
+                continue;
+            }
+            let is_wanted = |tensor: &Tensor| depends.contains(&tensor.node.id);
+            for (to, part) in recurrence::through(&given, &tensor.carried(), is_wanted)? {
+                let sum = match sums.remove(&to.node.id) {
+                    Some(sum) => sum + part,
+                    None => part,
+                };
+                sums.insert(to.node.id, sum);
+            }
+            continue;
+        }
         let Some(gradient) = sums.get(&tensor.node.id).cloned() else {
             continue;
         };
@@ -291,6 +335,13 @@ fn parts(tensor: &Tensor, gradient: &Tensor) -> Result<Parts, TensorError> {
             true => one(gradient.cast(inputs[0].dtype())),
             false => none(),
         },
+        Kind::Previous { .. } => none(),
+        // One of the loops that are being gone through.
+        Kind::Recurred => {
+            let mut parts = Parts::from_elem(None, inputs.len());
+            parts[0] = Some(gradient.clone());
+            Ok(parts)
+        }
         Kind::Bitcast | Kind::ArgReduce { .. } | Kind::ArgSort { .. } => none(),
         Kind::Reduce { op, over } => match fold::reduce(*op, over, &inputs[0], tensor, gradient) {
             Some(part) => one(part),
@@ -403,7 +454,12 @@ fn recompute(
     let mut targets: Vec<Tensor> = Vec::new();
     // What depends on where it starts, which is what is computed again.
     let mut moved: FxHashSet<u64> = FxHashSet::default();
-    for old in history(inner, &ends) {
+    let history_of_inner = history(inner, &ends);
+    // A loop is tied to what it carries, which a copy would not be: it is kept.
+    let has_loop =
+        |tensor: &Tensor| matches!(tensor.node.kind, Kind::Recurred | Kind::Previous { .. });
+    let is_kept = history_of_inner.iter().any(has_loop);
+    for old in history_of_inner {
         let id = old.node.id;
         let inputs = &old.node.inputs;
         if ends.contains(&id) || wanted.contains(&id) {
@@ -414,7 +470,8 @@ fn recompute(
             copies.insert(id, old);
             continue;
         }
-        let copy = match inputs.iter().any(|input| moved.contains(&input.node.id)) {
+        let is_moved = |input: &Tensor| moved.contains(&input.node.id);
+        let copy = match !is_kept && inputs.iter().any(is_moved) {
             true => {
                 moved.insert(id);
                 let inputs: Vec<&Tensor> =
@@ -428,7 +485,9 @@ fn recompute(
     }
     ends.extend(targets.iter().map(|target| target.node.id));
     let copy = &copies[&inner.node.id];
-    let mut sums = flow(copy, gradient, &history(copy, &ends), &ends, &ends)?;
+    let seeds = [(copy.clone(), gradient.clone())];
+    let none = FxHashSet::default();
+    let mut sums = flow(&seeds, &history(copy, &ends), &ends, &ends, &none)?;
     let reached = targets.into_iter().filter_map(|target| {
         let part = sums.remove(&target.node.id)?;
         Some((target, part))

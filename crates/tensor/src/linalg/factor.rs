@@ -2,7 +2,9 @@
 
 use super::eliminate::{columns_of, solve_triangular};
 use super::host::{is_known, of_each};
-use super::{MAX_SIZE, blocks, column, column_index, matrix, on_host, row, row_index, square};
+use super::{
+    MAX_SIZE, blocks, column, column_index, matrix, on_host, power_below, row, row_index, square,
+};
 use crate::error::TensorError;
 use crate::node::Tensor;
 use crate::ops::{failure, refuse_shape, select, settle};
@@ -117,9 +119,13 @@ fn orthogonal(a: &Tensor) -> Result<(Tensor, Tensor), TensorError> {
             (q, r)
         }
         false => {
+            // Each column by itself: one that is small beside others is as good as they are.
+            let fixed = a.stop_gradient();
+            let powers = power_below(&fixed.abs().max(-2)).unsqueeze(-2);
+            let near = fixed / &powers;
             // Once more: what rounding left of the other columns is taken out too.
-            let q = gram_schmidt(&gram_schmidt(&a, columns), columns);
-            let r = q.t().matmul(&a).triu(0);
+            let q = gram_schmidt(&gram_schmidt(&near, columns), columns);
+            let r = q.t().matmul(&near).triu(0) * powers;
             (q, r)
         }
     };

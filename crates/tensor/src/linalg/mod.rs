@@ -9,6 +9,7 @@
 //! | [`eigh`], [`eigvalsh`] | Jacobi's rotations, all pairs of a round at once, in `5 + log2(columns)` sweeps | [`MAX_JACOBI`] | reflections to a tridiagonal matrix, implicit QR iteration |
 //! | [`svd`], [`svdvals`] | the same, one-sided | [`MAX_JACOBI`] | reflections to a bidiagonal matrix, Golub and Kahan's iteration |
 //! | [`complement`] | none | | blocks of Householder's reflections |
+//! | [`eig`], [`eigvals`] | none | | reflections to a Hessenberg matrix, QR iteration with shifts |
 //!
 //! A formula is made of tensor ops with one step for each column, so that it runs on every device and in
 //! compiled functions; the steps are written out, hence the largest sizes. Matrices with more than 8 columns
@@ -18,6 +19,9 @@
 //!
 //! All have gradients by their own formulas, not through the steps; those of factorisations need full rank,
 //! and those of vectors of [`eigh`] and [`svd`] need values that differ.
+//!
+//! Matrices are divided by a power of two before they are taken apart, so that no square of an element is too large or
+//! too small for its dtype, and what comes out is multiplied by it.
 //!
 //! Names of axes are dropped. A singular matrix, or one that is not positive definite, gives infinities or NaN, not
 //! an error; so does one with elements that are not finite.
@@ -36,8 +40,11 @@
 
 mod bidiagonal;
 mod blocks;
+mod complex;
 mod eliminate;
 mod factor;
+mod francis;
+mod general;
 mod host;
 #[cfg(test)]
 mod host_tests;
@@ -50,14 +57,16 @@ mod values;
 
 pub use eliminate::{det, inverse, slogdet, solve, solve_triangular};
 pub use factor::{cholesky, complement, lstsq, qr};
+pub use general::{eig, eigvals};
 pub use jacobi::MAX_JACOBI;
 pub use norm::{MatrixNorm, kron, matrix_norm, outer, trace, vector_norm};
 pub use values::{eigh, eigvalsh, svd, svdvals};
 
 use crate::error::{ErrorKind, TensorError};
 use crate::node::Tensor;
-use crate::ops::refuse_shape;
+use crate::ops::{refuse_shape, select};
 use crate::shape::Axis;
+use loopwright_ops::{DType, Op, Scalar};
 
 /// The largest matrices whose steps are written out, in functions that are traced or mapped; of those with more
 /// rows than columns, the most columns.
@@ -128,6 +137,37 @@ fn on_host(op: &str, operands: &[&Tensor], size: usize, limit: usize) -> Result<
         )));
     }
     Ok(false)
+}
+
+/// The largest power of two that is not above numbers, which are not negative, and at least the smallest normal number;
+/// NaN for what is not finite, and 1 for dtypes of fewer than 32 bits.
+#[track_caller]
+fn power_below(x: &Tensor) -> Tensor {
+    let (bits, exponent, least) = match x.dtype() {
+        DType::F32 => (
+            DType::U32,
+            u64::from(f32::INFINITY.to_bits()),
+            f64::from(f32::MIN_POSITIVE),
+        ),
+        DType::F64 => (DType::U64, f64::INFINITY.to_bits(), f64::MIN_POSITIVE),
+        _ => return x.ones_like(),
+    };
+    let mask = Tensor::constant(Scalar::from_bits(bits, exponent));
+    let power = (x.bitcast(bits) & mask).bitcast(x.dtype());
+    let power = power.maximum(&power.number(least));
+    let nan = power.number(f64::NAN);
+    select(&Tensor::map(Op::IsFinite, &[&power]), &power, &nan)
+}
+
+/// Matrices divided by a power of two, so that the largest element of each is from 1 to 2, and the powers, with the
+/// two last axes of size 1. Nothing flows back through it.
+#[track_caller]
+fn scaled(a: &Tensor) -> (Tensor, Tensor) {
+    let a = a.stop_gradient();
+    let power = power_below(&a.abs().max([-2, -1]))
+        .unsqueeze(-1)
+        .unsqueeze(-1);
+    (&a / &power, power)
 }
 
 /// The index of rows, as a column (`i64`).

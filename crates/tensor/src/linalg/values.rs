@@ -1,7 +1,7 @@
 //! Eigenvalues and singular values: where they are found, and their gradients.
 
 use super::host::of_each;
-use super::{bidiagonal, jacobi, matrix, on_host, square, tridiagonal};
+use super::{bidiagonal, jacobi, matrix, on_host, scaled, square, tridiagonal};
 use crate::error::TensorError;
 use crate::node::Tensor;
 use crate::ops::{failure, select, settle};
@@ -37,7 +37,11 @@ fn symmetric(a: &Tensor) -> Result<(Tensor, Tensor), TensorError> {
             let [values, vectors] = of_each(&[&a], tails, |a| tridiagonal::eigh(a[0], size))?;
             (values, vectors)
         }
-        false => jacobi::eigh(&a, size),
+        false => {
+            let (near, power) = scaled(&a);
+            let (values, vectors) = jacobi::eigh(&near, size);
+            (values * power.squeeze(-1), vectors)
+        }
     };
     let (values, vectors) = (values.stop_gradient(), vectors.stop_gradient());
     // What the formulas are made of has gradients itself: for second derivatives.
@@ -107,7 +111,11 @@ fn singular(a: &Tensor) -> Result<(Tensor, Tensor, Tensor), TensorError> {
             let [u, values, v] = of_each(&[&a], tails, |a| bidiagonal::svd(a[0], columns))?;
             (u, values, v)
         }
-        false => jacobi::svd(&a, columns),
+        false => {
+            let (near, power) = scaled(&a);
+            let (u, values, v) = jacobi::svd(&near, columns);
+            (u, values * power.squeeze(-1), v)
+        }
     };
     let (u, values, v) = (u.stop_gradient(), values.stop_gradient(), v.stop_gradient());
     // The gaps are those of the values' squares. Values and the other side's vectors are made of one side's

@@ -8,6 +8,7 @@
 //!
 //! Repeating along an axis and turning axes around are then no nodes at all.
 
+mod loops;
 mod names;
 
 use crate::classes::Classes;
@@ -15,6 +16,7 @@ use crate::error::TensorError;
 use crate::node::{Along, Kind, Mark, Node, Tensor, View};
 use crate::program::Program;
 use crate::size;
+use loops::Loops;
 use loopwright_graph::{DimId, Graph, GraphBuilder, GraphError, NodeId, View as GraphView};
 use loopwright_ops::Op;
 use loopwright_symbolic::{Expr, Symbol};
@@ -51,6 +53,7 @@ struct Lowering<'a> {
     sizes: Vec<Expr>,
     /// Open sizes of the program, and the symbols that they are in the graph.
     open: Vec<(Symbol, Expr)>,
+    loops: Loops,
 }
 
 /// The graph that computes a program.
@@ -99,6 +102,9 @@ pub(crate) fn lower(program: &Program<'_>) -> Result<Lowered, TensorError> {
     }
     let place = results.first().or(updates.first().map(|(_, new)| new));
     let place = place.expect("a program has a result").node.place;
+    lowering
+        .close_loops()
+        .map_err(|error| TensorError::at(error.into(), place))?;
     let graph = lowering.builder.finish();
     let graph = graph.map_err(|error| TensorError::at(error.into(), place))?;
     Ok(Lowered { graph })
@@ -128,6 +134,7 @@ impl<'a> Lowering<'a> {
             values: vec![None; order.len()],
             sizes: Vec::new(),
             open,
+            loops: Loops::new(program),
         };
         for tensor in order {
             lowering.first.push(lowering.sizes.len());
@@ -141,9 +148,9 @@ impl<'a> Lowering<'a> {
     }
 
     /// An expression over the axes of a view's result and open sizes, as one over the graph's symbols.
-    fn put(&self, expr: &Expr, axes: &[Symbol]) -> Result<Expr, GraphError> {
+    fn put(&self, expr: &Expr, axes: &[Expr]) -> Result<Expr, GraphError> {
         let replaced = size::resolve(expr).substitute(&|symbol| match size::symbol_axis(symbol) {
-            Some(axis) => Some(Expr::symbol(axes[axis])),
+            Some(axis) => Some(axes[axis].clone()),
             None => {
                 let known = self.open.iter().find(|(open, _)| *open == symbol);
                 known.map(|(_, size)| size.clone())
@@ -163,18 +170,15 @@ impl<'a> Lowering<'a> {
             owner[self.first[at]..self.first[at] + tensor.rank()].fill(at as u32);
         }
         let mut classes = Classes::new(owner);
-        for (at, tensor) in self.order.iter().enumerate() {
-            if program.is_given(at) {
-                continue;
-            }
-            for (input, from, to) in connections(&tensor.node) {
-                let (from, to) = (
-                    self.slot(&tensor.node.inputs[input], from),
-                    self.slot(tensor, to),
-                );
-                if self.sizes[from] == self.sizes[to] {
-                    classes.join(from, to);
-                }
+        let links = self.links(program);
+        let (along, backwards) = self.steps_of_loops(&links);
+        // The steps of a loop are one dimension, whatever else would be: they come first.
+        let first = links.iter().filter(|link| along[link.0] && along[link.1]);
+        let tied = self.loops.carried.iter().map(|carried| self.tied(carried));
+        let tied: Vec<(usize, usize)> = tied.collect();
+        for (from, to) in tied.iter().chain(first).chain(&links) {
+            if self.sizes[*from] == self.sizes[*to] && backwards[*from] == backwards[*to] {
+                classes.join(*from, *to);
             }
         }
         // What any of the axes is called, the first with a name.
@@ -196,8 +200,11 @@ impl<'a> Lowering<'a> {
                     Some(dim) => *dim,
                     None => {
                         let size = self.sizes[slot].clone();
-                        let dim = self.new_dim(names.get(&class).copied(), size)?;
+                        let dim = self.new_dim(names.get(&class).copied(), size.clone())?;
                         made.insert(class, dim);
+                        if backwards[slot] {
+                            self.loops.backwards.insert(dim, size);
+                        }
                         dim
                     }
                 };
@@ -248,9 +255,10 @@ impl<'a> Lowering<'a> {
         let place = |dim: &DimId| value.dims.iter().position(|has| *has == Some(*dim));
         let map = has.iter().map(|dim| {
             let axis = place(dim).expect("each dimension of the node is an axis");
-            Expr::symbol(self.builder.index_symbol(dims[axis]))
+            let index = self.position(dims[axis])?;
+            self.counted(*dim, index)
         });
-        let map = map.collect();
+        let map = map.collect::<Result<_, GraphError>>()?;
         let used = value.dims.iter().zip(dims).filter(|(has, _)| has.is_some());
         let used: Vec<DimId> = used.map(|(_, dim)| *dim).collect();
         let view = GraphView {
@@ -341,6 +349,12 @@ impl<'a> Lowering<'a> {
                     Kind::Cast => self.builder.cast(operand, node.dtype),
                     _ => self.builder.bitcast(operand, node.dtype)?,
                 }
+            }
+            Kind::Previous { over, reverse } => return self.previous(at, *over, *reverse),
+            Kind::Recurred => {
+                let value = self.value(&node.inputs[0]);
+                let made = self.aligned(&value, &dims)?;
+                return Ok(self.over(made, &dims));
             }
             Kind::Marked(mark) => {
                 let value = self.value(&node.inputs[0]);
@@ -447,14 +461,15 @@ impl<'a> Lowering<'a> {
             .iter()
             .map(|dim| self.builder.index_symbol(*dim))
             .collect();
-        let put = |expr: &Expr| self.put(expr, &symbols);
+        let positions = dims.iter().map(|dim| self.position(*dim));
+        let positions = positions.collect::<Result<Vec<Expr>, _>>()?;
+        let put = |expr: &Expr| self.put(expr, &positions);
         let has = self.builder.node(value.node).dims.clone();
         let mut map = SmallVec::new();
         for dim in &has {
             let axis = value.dims.iter().position(|has| *has == Some(*dim));
-            map.push(put(
-                &view.map[axis.expect("each dimension of the node is an axis")]
-            )?);
+            let index = put(&view.map[axis.expect("each dimension of the node is an axis")])?;
+            map.push(self.counted(*dim, index)?);
         }
         let constraints = view
             .constraints
@@ -604,11 +619,13 @@ fn connections(node: &Node) -> Vec<(usize, usize, usize)> {
         | Kind::Argument(_)
         | Kind::Constant(_)
         | Kind::Index
-        | Kind::Size(_) => Vec::new(),
+        | Kind::Size(_)
+        | Kind::Previous { .. } => Vec::new(),
         Kind::Map(_) => (0..node.inputs.len()).flat_map(alike).collect(),
         Kind::Cast
         | Kind::Bitcast
         | Kind::Marked(_)
+        | Kind::Recurred
         | Kind::Scan { .. }
         | Kind::Sort { .. }
         | Kind::ArgSort { .. }

@@ -46,6 +46,8 @@ impl Kind {
             Kind::Scatter { .. } => "scatter",
             Kind::Sort { .. } => "sort",
             Kind::ArgSort { .. } => "argsort",
+            Kind::Previous { .. } => "previous",
+            Kind::Recurred => "recurred",
             Kind::Marked(_) => "marked",
         }
         .to_owned()

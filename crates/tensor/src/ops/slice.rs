@@ -56,7 +56,12 @@ impl Slice {
         };
         let (from, to) = (start.map_or(from, place), end.map_or(to, place));
         let far = if step > 0 { to - from } else { from - to };
-        (from, (far.max(0) + step.abs() - 1) / step.abs())
+        // Not by rounding up a sum: steps go up to the limits of 64 bits.
+        let count = match far > 0 {
+            true => (far as u64 - 1) / step.unsigned_abs() + 1,
+            false => 0,
+        };
+        (from, count as i64)
     }
 }
 
@@ -225,6 +230,8 @@ impl Tensor {
                         return Err(refuse_shape("at", self.shape(), reason));
                     }
                     let (start, count) = Slice::range(start, end, step, size);
+                    // One element has no distance to the next.
+                    let step = if count > 1 { step } else { 1 };
                     if (start, step, count) != (0, 1, size) {
                         tensor = tensor.strided(axis, start, step, count)?;
                     }

@@ -15,7 +15,7 @@ use crate::size;
 use crate::trace;
 use crate::tree::Tree;
 use loopwright_symbolic::Expr;
-use replay::{Replay, Value};
+pub(crate) use replay::{Replay, Value};
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
@@ -281,7 +281,7 @@ fn mapped_axis(leaves: &[Tensor], places: &[Option<usize>]) -> Result<Axis, Tens
 
 /// A tensor that stands for the elements of another at any one place of an axis.
 #[track_caller]
-fn without(leaf: &Tensor, place: usize) -> Tensor {
+pub(crate) fn without(leaf: &Tensor, place: usize) -> Tensor {
     let mut shape = leaf.shape().clone();
     shape.0.remove(place);
     stand_in(shape, leaf)
@@ -290,13 +290,13 @@ fn without(leaf: &Tensor, place: usize) -> Tensor {
 /// A tensor that stands for another of a shape. No trace has so many arguments: it is never taken for one of
 /// those.
 #[track_caller]
-fn stand_in(shape: Shape, like: &Tensor) -> Tensor {
+pub(crate) fn stand_in(shape: Shape, like: &Tensor) -> Tensor {
     Tensor::make(Kind::Argument(usize::MAX), &[], shape, like.dtype())
 }
 
 /// The tensor with an axis in front, without its name, which the function may use for another.
 #[track_caller]
-fn in_front(leaf: &Tensor, place: usize) -> Tensor {
+pub(crate) fn in_front(leaf: &Tensor, place: usize) -> Tensor {
     let mut shape = leaf.shape().clone();
     shape.0[place].name = None;
     let leaf = leaf.in_place(shape);
@@ -335,7 +335,7 @@ fn placed(
 }
 
 /// A shape with the mapped axis in front.
-fn with_axis(size: &Expr, shape: &Shape) -> Shape {
+pub(crate) fn with_axis(size: &Expr, shape: &Shape) -> Shape {
     let first = Axis {
         name: None,
         size: size.clone(),

@@ -15,14 +15,14 @@ use std::sync::Arc;
 
 /// What stands for a node of the formula.
 #[derive(Clone)]
-pub(super) struct Value {
+pub(crate) struct Value {
     tensor: Tensor,
     /// Whether it has the mapped axis, in front.
     mapped: bool,
 }
 
 impl Value {
-    pub(super) fn mapped(tensor: Tensor) -> Value {
+    pub(crate) fn mapped(tensor: Tensor) -> Value {
         Value {
             tensor,
             mapped: true,
@@ -38,7 +38,7 @@ impl Value {
 }
 
 /// A formula that is made once more.
-pub(super) struct Replay {
+pub(crate) struct Replay {
     /// Of the mapped axis.
     size: Expr,
     /// What the formula starts from, and its place in the new one. Functions that give gradients start from
@@ -49,7 +49,7 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    pub(super) fn new(size: Expr) -> Replay {
+    pub(crate) fn new(size: Expr) -> Replay {
         Replay {
             size,
             from: Vec::new(),
@@ -58,20 +58,26 @@ impl Replay {
     }
 
     /// Says what a tensor stands for.
-    pub(super) fn stand_for(&mut self, tensor: &Tensor, value: Value) {
+    pub(crate) fn stand_for(&mut self, tensor: &Tensor, value: Value) {
         self.known.insert(tensor.node.id, value.clone());
         self.from.push((tensor.clone(), value));
     }
 
     /// The tensors that these become.
     #[track_caller]
-    pub(super) fn run(&mut self, roots: &[Tensor]) -> Result<Vec<Value>, TensorError> {
+    pub(crate) fn run(&mut self, roots: &[Tensor]) -> Result<Vec<Value>, TensorError> {
         for old in self.order(roots) {
             let inputs = &old.node.inputs;
             let is_known = |input: &Tensor| self.known.contains_key(&input.node.id);
             let changed = inputs.iter().any(is_known);
             let inputs: SmallVec<[Value; 3]> = inputs.iter().map(|input| self.of(input)).collect();
-            let value = if inputs.iter().any(|input| input.mapped) || self.takes_along(&old) {
+            let value = if let Kind::Previous { over, reverse } = old.node.kind {
+                // What a loop starts from and what it reads is not known yet: it is taken to differ.
+                check_rank(old.shape())?;
+                let over = over + 1;
+                let wide = with_axis(&self.size, old.shape());
+                Value::mapped(like(&old, Kind::Previous { over, reverse }, &[], wide))
+            } else if inputs.iter().any(|input| input.mapped) || self.takes_along(&old) {
                 self.rule(&old, &inputs)?
             } else if changed {
                 let inputs: SmallVec<[&Tensor; 3]> =
@@ -135,7 +141,7 @@ impl Replay {
 
     /// The value with the mapped axis, along which it is the same everywhere if it did not have it.
     #[track_caller]
-    pub(super) fn whole(&self, value: &Value) -> Result<Tensor, TensorError> {
+    pub(crate) fn whole(&self, value: &Value) -> Result<Tensor, TensorError> {
         let tensor = &value.tensor;
         if value.mapped {
             return Ok(tensor.clone());
@@ -165,8 +171,9 @@ impl Replay {
             | Kind::Argument(_)
             | Kind::Constant(_)
             | Kind::Index
-            | Kind::Size(_) => unreachable!("what is made of nothing has no mapped input"),
-            Kind::Map(_) => {
+            | Kind::Size(_)
+            | Kind::Previous { .. } => unreachable!("what is made of nothing has no mapped input"),
+            Kind::Map(_) | Kind::Recurred => {
                 let operands: SmallVec<[Tensor; 3]> = inputs
                     .iter()
                     .map(|input| self.whole(input))

@@ -49,7 +49,7 @@ struct Running {
     input: BufWriter<ChildStdin>,
     replies: Receiver<Reply>,
     /// Where compilers put their files; gone with the process.
-    _scratch: tempfile::TempDir,
+    _scratch: loopwright_files::ScratchFolder,
 }
 
 /// What ends the wait for a reply.
@@ -106,10 +106,7 @@ impl Process {
             return Ok(());
         }
         let failed = |error: std::io::Error| TuneError::Worker(error.to_string());
-        let scratch = tempfile::Builder::new()
-            .prefix("loopwright-tune-")
-            .tempdir()
-            .map_err(failed)?;
+        let scratch = loopwright_files::ScratchFolder::new("tune").map_err(failed)?;
         let mut command = Command::new(&self.options.program);
         command
             .args(&self.options.arguments)

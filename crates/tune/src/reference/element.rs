@@ -7,7 +7,7 @@ use loopwright_ops::{
     DType, Op, ReduceOp, Scalar, argmax_prefers, argmin_prefers, bitcast, cast, total_less,
 };
 use loopwright_symbolic::{Expr, Symbol};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::time::Instant;
@@ -41,6 +41,7 @@ impl<'a> Elements<'a> {
             given[node.0 as usize] = Some(array);
         }
         let consumers = graph.consumers();
+        let delayed: FxHashSet<NodeId> = graph.delays().map(|delay| delay.of).collect();
         let kept = graph.node_ids().map(|node| {
             let folds = matches!(
                 graph.node(node).op,
@@ -51,7 +52,7 @@ impl<'a> Elements<'a> {
                     | NodeOp::Sort { .. }
                     | NodeOp::ArgSort { .. }
             );
-            folds || consumers[node.0 as usize].len() > 1
+            folds || consumers[node.0 as usize].len() > 1 || delayed.contains(&node)
         });
         Elements {
             graph,
@@ -242,6 +243,9 @@ impl<'a> Elements<'a> {
                 let here = place.map_or(0, |place| at[place]) as usize;
                 Ok(position_in(&row, sorted(&row, *descending)[here] as i64))
             }
+            NodeOp::Previous { of, over, outside } => {
+                self.delayed(node, at, (*of, *over), *outside)
+            }
             NodeOp::View(view) => self.viewed(node, view, at),
             NodeOp::Gather { axis, outside } => {
                 let index = self.operand(node, at, parts.inputs[1], &[])?;
@@ -292,6 +296,40 @@ impl<'a> Elements<'a> {
         let size = self.binding.size(over);
         let elements = (0..size).map(|index| self.operand(node, at, input, &[(over, index)]));
         elements.collect()
+    }
+
+    /// The element one step back. All that come before it are computed first, from the first one on: asked for from
+    /// the end, each would ask for the one before it, as deep as there are steps.
+    fn delayed(
+        &mut self,
+        node: NodeId,
+        at: &[i64],
+        (of, over): (NodeId, DimId),
+        outside: Scalar,
+    ) -> Result<Cell, TuneError> {
+        let graph = self.graph;
+        let dims = &graph.node(node).dims;
+        let place = dims.iter().position(|dim| *dim == over).unwrap_or(0);
+        if at[place] == 0 {
+            return Ok(Cell::exact(outside));
+        }
+        let mut before = Indices::from_slice(at);
+        before[place] -= 1;
+        if self.known.contains_key(&(of, self.flat(dims, &before))) {
+            return self.element(of, &before);
+        }
+        let sizes = dims.iter().map(|dim| self.binding.size(*dim) as usize);
+        let elements: usize = sizes.product();
+        let rest = elements / (self.binding.size(over).max(1) as usize);
+        let others: Vec<DimId> = dims.iter().copied().filter(|dim| *dim != over).collect();
+        for step in 0..at[place] {
+            for flat in 0..rest {
+                let mut inner = self.unflat(&others, flat);
+                inner.insert(place, step);
+                self.element(of, &inner)?;
+            }
+        }
+        self.element(of, &before)
     }
 
     fn viewed(&mut self, node: NodeId, view: &View, at: &[i64]) -> Result<Cell, TuneError> {

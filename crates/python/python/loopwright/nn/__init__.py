@@ -43,6 +43,7 @@ from .._core import (
 from ._layers import (
     Activation,
     Attention,
+    KeyValueCache,
     AveragePool,
     BatchNorm,
     Conv,
@@ -79,6 +80,7 @@ from ._module import (
 __all__ = [
     "Activation",
     "Attention",
+    "KeyValueCache",
     "AveragePool",
     "BatchNorm",
     "Conv",

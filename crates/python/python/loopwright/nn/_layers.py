@@ -306,12 +306,23 @@ class Rope:
     def __init__(self, base: float = 10_000.0) -> None:
         self.base = base
 
-    def apply(self, x: Array, position: int = 0) -> Array:
-        """Turns ``[.., time, width]`` from a position on. The first half of the features is paired with the second."""
+    def apply(self, x: Array, position: int | Array = 0) -> Array:
+        """Turns ``[.., time, width]`` from a position on. The first half of the features is paired with the second.
+
+        The position may be an array of one integer: an argument of a function made by `jit`, for example.
+        """
         return _core.rope(x, position, self.base)
 
     def __repr__(self) -> str:
         return f"Rope({self.base})"
+
+
+class KeyValueCache(NamedTuple):
+    """The keys and values of positions that an ``Attention`` has seen, and how many positions are filled."""
+
+    key: Array
+    value: Array
+    length: Array
 
 
 class Attention(Layer):
@@ -345,6 +356,28 @@ class Attention(Layer):
     def forward(self, x: Array, memory: Array | None = None, mask: Array | None = None) -> Array:
         """Attention of ``x`` to itself or to ``memory``."""
         return self._layer.attend(x, memory, mask)
+
+    def cache(self, batch: int, capacity: int, dtype: object = None) -> KeyValueCache:
+        """An empty cache for sequences of up to ``capacity`` positions."""
+        dtype = _core.default_dtype() if dtype is None else dtype
+        return KeyValueCache(*self._layer.key_value_cache(batch, capacity, dtype))
+
+    def cached(self, x: Array, cache: KeyValueCache) -> tuple[Array, KeyValueCache]:
+        """Causal attention of the positions ``x`` behind those in a cache, and the cache for the next ones.
+
+        The shapes stay, so that a function made by `jit` is compiled once for all steps. What does not fit into the
+        cache gives NaN.
+
+        >>> import loopwright as lw
+        >>> from loopwright import nn
+        >>> attention = nn.Attention(8, heads=2, causal=True)
+        >>> y, cache = attention.cached(lw.ones((1, 3, 8)), attention.cache(1, 16))
+        >>> y, cache = attention.cached(lw.ones((1, 1, 8)), cache)
+        >>> y.shape, cache.length.item()
+        ((1, 1, 8), 4)
+        """
+        made, *parts = self._layer.attend_cached(x, tuple(cache))
+        return made, KeyValueCache(*parts)
 
     def attend(self, x: Array, memory: Array, mask: Array | None = None) -> Array:
         """Attention of ``x`` to ``memory``; ``mask`` is true where a query may see a key."""

@@ -1,0 +1,123 @@
+//! The cells that arrays read and write.
+//!
+//! Arrays that share elements share a cell: the one that was made with it, and the views of that one. Every write puts
+//! another tensor into the cell and counts its version up, so that a view knows when what it has seen is old. What is
+//! computed from an array keeps the tensor, which nobody changes.
+
+use super::{Value, is_recording};
+use crate::errors::TracedError;
+use crate::variable::Place;
+use pyo3::prelude::*;
+use std::cell::Cell as Local;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The version of what is read anew each time: variables change without a word to their views.
+pub(super) const ALWAYS_OLD: u64 = u64::MAX;
+
+thread_local! {
+    /// The function that is traced on this thread, by a number; 0 outside of any.
+    static TRACE: Local<u64> = const { Local::new(0) };
+}
+
+/// Runs a function whose arrays stand for others: cells of outside may be read and not written in it, since it runs
+/// once for many calls, or for all examples at once.
+pub(crate) fn traced<T>(run: impl FnOnce() -> T) -> T {
+    static TRACES: AtomicU64 = AtomicU64::new(1);
+    struct Leave(u64);
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            TRACE.set(self.0);
+        }
+    }
+    let number = TRACES.fetch_add(1, Ordering::Relaxed);
+    let _leave = Leave(TRACE.replace(number));
+    super::recorded(run)
+}
+
+/// Where the elements of an array are.
+pub(crate) enum Cell {
+    Own {
+        value: Mutex<Value>,
+        /// How often it was written. Counted while the value is locked.
+        version: AtomicU64,
+        /// The function that was traced when it was made.
+        trace: u64,
+    },
+    /// In a variable, which jitted functions update in place.
+    Variable(Place),
+}
+
+impl Cell {
+    pub(super) fn new(value: Value) -> Cell {
+        Cell::Own {
+            value: Mutex::new(value),
+            version: AtomicU64::new(0),
+            trace: TRACE.get(),
+        }
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        match self {
+            Cell::Own { version, .. } => version.load(Ordering::Acquire),
+            Cell::Variable(_) => ALWAYS_OLD,
+        }
+    }
+
+    /// Whether it was written since it was made.
+    pub(crate) fn is_written(&self) -> bool {
+        matches!(self, Cell::Own { version, .. } if version.load(Ordering::Acquire) > 0)
+    }
+
+    /// What is in it now.
+    pub(crate) fn value(&self) -> Value {
+        self.read().0
+    }
+
+    /// The value and its version.
+    pub(super) fn read(&self) -> (Value, u64) {
+        match self {
+            Cell::Own { value, version, .. } => {
+                let mut value = lock(value);
+                if !is_recording() {
+                    value.settle();
+                }
+                (value.clone(), version.load(Ordering::Relaxed))
+            }
+            Cell::Variable(place) => (place.value(), ALWAYS_OLD),
+        }
+    }
+
+    /// Puts another value into it, and gives the version that it has then.
+    pub(super) fn write(&self, py: Python<'_>, new: Value) -> PyResult<u64> {
+        match self {
+            Cell::Own {
+                value,
+                version,
+                trace,
+            } => {
+                if TRACE.get() != 0 && TRACE.get() != *trace {
+                    return Err(TracedError::new_err(
+                        "an array from outside of a function that is traced is written in it; pass the array as an argument, or keep it as a Variable",
+                    ));
+                }
+                // The old value goes when the lock is free again: that may take a while.
+                let mut value = lock(value);
+                let old = std::mem::replace(&mut *value, new);
+                let now = version.load(Ordering::Relaxed) + 1;
+                version.store(now, Ordering::Release);
+                drop(value);
+                drop(old);
+                Ok(now)
+            }
+            Cell::Variable(place) => {
+                place.set(py, &new)?;
+                Ok(ALWAYS_OLD)
+            }
+        }
+    }
+}
+
+pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}

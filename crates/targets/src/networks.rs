@@ -1,0 +1,427 @@
+//! Complete networks as the layers of `nn` make them: forward and training steps, odd sizes, sizes that are symbols.
+
+use crate::corpus::{CorpusError, Entry};
+use crate::recorder::session;
+use loopwright_nn::{
+    Activation, Adam, Attention, BatchNorm, Conv, ConvTranspose, Dense, Embedding, GroupNorm,
+    Layer, LayerNorm, Lstm, Module, Optimizer, Pool, RmsNorm, Rope, Sequential, TransformerBlock,
+    cross_entropy, mean_squared_error, seed, training,
+};
+use loopwright_tensor::{ConvOptions, DType, Tensor, TensorError, concat, jit, random, scan};
+use std::sync::Arc;
+
+/// Every network, forward and as a training step.
+///
+/// # Errors
+/// What is wrong with one; that is a bug.
+pub fn networks() -> Result<Vec<Entry>, CorpusError> {
+    let session = session()?;
+    session.scope(|| {
+        seed(1);
+        let mut traced = Traced::default();
+        traced.mlp()?;
+        traced.cnn()?;
+        traced.unet()?;
+        traced.vit()?;
+        traced.decoder()?;
+        traced.lstm()?;
+        traced.selective_scan()?;
+        traced.experts()?;
+        traced.vae()?;
+        Ok(traced.entries)
+    })
+}
+
+#[derive(Default)]
+struct Traced {
+    entries: Vec<Entry>,
+}
+
+/// What a network gives for an input, and the loss of that beside a target.
+type Loss = fn(&Tensor, &Tensor) -> Tensor;
+
+impl Traced {
+    /// A network in three programs: forward, forward with a batch of any size, and a step of Adam.
+    fn all<M: Module + Send + Sync + 'static>(
+        &mut self,
+        name: &str,
+        net: M,
+        forward: fn(&M, &Tensor) -> Tensor,
+        (x, target, loss): (Tensor, Tensor, Loss),
+    ) -> Result<(), TensorError> {
+        self.forward_and_step(name, net, forward, (x, target, loss), true)
+    }
+
+    fn forward_and_step<M: Module + Send + Sync + 'static>(
+        &mut self,
+        name: &str,
+        net: M,
+        forward: fn(&M, &Tensor) -> Tensor,
+        (x, target, loss): (Tensor, Tensor, Loss),
+        any_batch: bool,
+    ) -> Result<(), TensorError> {
+        let net = Arc::new(net);
+        let once = {
+            let net = Arc::clone(&net);
+            jit("forward", move |x: &Tensor| forward(&net, x))
+        };
+        self.take(
+            format!("{name} forward"),
+            once.loops(&x)?.program().written(),
+        );
+        if any_batch {
+            let net = Arc::clone(&net);
+            let any = jit("any_batch", move |x: &Tensor| forward(&net, x)).dynamic(0, 0);
+            let found = any.loops(&x)?;
+            self.take(
+                format!("{name} forward, any batch"),
+                found.program().written(),
+            );
+        }
+        let adam = Adam::new(0.01);
+        let step = jit("step", move |(x, target): &(Tensor, Tensor)| {
+            let loss = training(|| loss(&forward(&net, x), target));
+            adam.step(&net.parameters(), &loss)?;
+            Ok::<_, TensorError>(loss)
+        });
+        let found = step.loops(&(x, target))?;
+        self.take(format!("{name} training step"), found.program().written());
+        Ok(())
+    }
+
+    fn take(&mut self, name: String, graph: &loopwright_graph::Graph) {
+        self.entries.push(Entry {
+            name: format!("network {name}"),
+            graph: graph.clone(),
+        });
+    }
+
+    fn mlp(&mut self) -> Result<(), TensorError> {
+        let net = Sequential::new()
+            .then(Dense::new(512))
+            .then(Activation::Gelu)
+            .then(Dense::new(257))
+            .then(Activation::Relu)
+            .then(Dense::new(1000));
+        self.all(
+            "MLP",
+            net,
+            Sequential::forward,
+            (numbers(&[100, 784]), labels(&[100]), cross_entropy),
+        )
+    }
+
+    /// Strides, groups, a depthwise convolution and pools.
+    fn cnn(&mut self) -> Result<(), TensorError> {
+        let by = |stride: usize, padding: usize, groups: usize| {
+            let options = ConvOptions::default().stride(stride).padding(padding);
+            options.groups(groups)
+        };
+        let net = Sequential::new()
+            .then(Conv::of(16, &[5, 5], by(2, 2, 1)).without_bias())
+            .then(BatchNorm::new())
+            .then(Activation::Relu)
+            .then(Pool::max(&[2, 2]))
+            .then(Conv::of(32, &[3, 3], by(1, 1, 4)))
+            .then(Activation::Silu)
+            .then(Conv::depthwise(
+                32,
+                &[3, 3],
+                ConvOptions::default().stride(2),
+            ))
+            .then(Activation::Relu)
+            .then(Conv::new(24, &[1, 1]))
+            .then(Pool::GlobalAverage(2))
+            .then(Dense::new(10));
+        self.all(
+            "CNN",
+            net,
+            Sequential::forward,
+            (numbers(&[7, 3, 33, 33]), labels(&[7]), cross_entropy),
+        )
+    }
+
+    fn unet(&mut self) -> Result<(), TensorError> {
+        let net = UNet::new();
+        let loss: Loss = mean_squared_error;
+        let x = numbers(&[2, 3, 32, 32]);
+        self.all(
+            "UNet",
+            net,
+            UNet::forward,
+            (x, numbers(&[2, 1, 32, 32]), loss),
+        )
+    }
+
+    fn vit(&mut self) -> Result<(), TensorError> {
+        let net = Vit {
+            patches: Conv::of(48, &[4, 4], ConvOptions::default().stride(4)),
+            blocks: vec![
+                TransformerBlock::encoder(48, 4, 0.0),
+                TransformerBlock::encoder(48, 4, 0.1),
+            ],
+            norm: LayerNorm::new(),
+            out: Dense::new(10),
+        };
+        self.forward_and_step(
+            "ViT",
+            net,
+            Vit::forward,
+            (numbers(&[3, 3, 28, 28]), labels(&[3]), cross_entropy),
+            false,
+        )
+    }
+
+    /// Grouped queries, rotary positions, and the vocabulary of GPT-2.
+    fn decoder(&mut self) -> Result<(), TensorError> {
+        let attention = || {
+            Attention::grouped(48, 4, 2)
+                .causal()
+                .with_rope(Rope::default())
+        };
+        let net = Decoder {
+            tokens: Embedding::new(50_257, 48),
+            blocks: vec![
+                TransformerBlock::of_attention(48, attention(), 0.0),
+                TransformerBlock::of_attention(48, attention(), 0.0),
+            ],
+            norm: RmsNorm::new(),
+        };
+        let loss: Loss = |scores, labels| {
+            cross_entropy(&scores.reshape([2 * 33, 50_257]), &labels.reshape([2 * 33]))
+        };
+        self.forward_and_step(
+            "decoder",
+            net,
+            Decoder::forward,
+            (labels(&[2, 33]), labels(&[2, 33]), loss),
+            false,
+        )
+    }
+
+    fn lstm(&mut self) -> Result<(), TensorError> {
+        let net = Recurrent {
+            lstm: Lstm::new(31),
+            out: Dense::new(5),
+        };
+        self.forward_and_step(
+            "LSTM",
+            net,
+            Recurrent::forward,
+            (numbers(&[6, 7, 19]), labels(&[6]), cross_entropy),
+            false,
+        )
+    }
+
+    fn selective_scan(&mut self) -> Result<(), TensorError> {
+        let net = Selective {
+            inside: Dense::new(24),
+            decay: Dense::new(24),
+            write: Dense::new(8),
+            read: Dense::new(8),
+            out: Dense::new(3),
+        };
+        self.forward_and_step(
+            "selective scan",
+            net,
+            Selective::forward,
+            (
+                numbers(&[2, 9, 12]),
+                numbers(&[2, 9, 3]),
+                mean_squared_error,
+            ),
+            false,
+        )
+    }
+
+    fn experts(&mut self) -> Result<(), TensorError> {
+        let net = Experts {
+            gate: Dense::new(4),
+            experts: (0..4).map(|_| Dense::new(40)).collect(),
+            out: Dense::new(11),
+        };
+        self.all(
+            "mixture of experts",
+            net,
+            Experts::forward,
+            (numbers(&[50, 36]), labels(&[50]), cross_entropy),
+        )
+    }
+
+    fn vae(&mut self) -> Result<(), TensorError> {
+        let net = Vae {
+            inside: Dense::new(100),
+            mean: Dense::new(12),
+            spread: Dense::new(12),
+            outside: Dense::new(100),
+            out: Dense::new(196),
+        };
+        self.all(
+            "VAE",
+            net,
+            Vae::forward,
+            (numbers(&[21, 196]), numbers(&[21, 196]), mean_squared_error),
+        )
+    }
+}
+
+fn numbers(shape: &[usize]) -> Tensor {
+    Tensor::zeros(shape.to_vec(), DType::F32)
+}
+
+fn labels(shape: &[usize]) -> Tensor {
+    Tensor::zeros(shape.to_vec(), DType::I64)
+}
+
+#[derive(Module)]
+struct UNet {
+    down: Sequential,
+    deep: Sequential,
+    up: ConvTranspose,
+    last: Sequential,
+}
+
+impl UNet {
+    fn new() -> UNet {
+        let same = || ConvOptions::default().padding(1);
+        let halved = ConvOptions::default().stride(2).padding(1);
+        UNet {
+            down: Sequential::new()
+                .then(Conv::of(8, &[3, 3], same()))
+                .then(GroupNorm::new(2, 8))
+                .then(Activation::Silu),
+            deep: Sequential::new()
+                .then(Conv::of(16, &[3, 3], halved.clone()))
+                .then(Activation::Silu)
+                .then(Conv::of(16, &[3, 3], same()))
+                .then(Activation::Silu),
+            up: ConvTranspose::new(8, &[4, 4], halved),
+            last: Sequential::new()
+                .then(Conv::of(8, &[3, 3], same()))
+                .then(Activation::Silu)
+                .then(Conv::new(1, &[1, 1])),
+        }
+    }
+
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let down = self.down.forward(x);
+        let up = self.up.forward(&self.deep.forward(&down));
+        self.last.forward(&concat(&[&down, &up], 1))
+    }
+}
+
+#[derive(Module)]
+struct Vit {
+    patches: Conv,
+    blocks: Vec<TransformerBlock>,
+    norm: LayerNorm,
+    out: Dense,
+}
+
+impl Vit {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        // [batch, channels, rows, columns] to [batch, patches, channels].
+        let patches = self.patches.forward(x).permute([0, 2, 3, 1]);
+        let patches = patches.merge_axes(1, 2);
+        let blocks = self.blocks.iter();
+        let x = blocks.fold(patches, |x, block| block.forward(&x));
+        self.out.forward(&self.norm.forward(&x).mean(1))
+    }
+}
+
+#[derive(Module)]
+struct Decoder {
+    tokens: Embedding,
+    blocks: Vec<TransformerBlock>,
+    norm: RmsNorm,
+}
+
+impl Decoder {
+    fn forward(&self, ids: &Tensor) -> Tensor {
+        let blocks = self.blocks.iter();
+        let x = blocks.fold(self.tokens.forward(ids), |x, block| block.forward(&x));
+        self.tokens.attend(&self.norm.forward(&x))
+    }
+}
+
+#[derive(Module)]
+struct Recurrent {
+    lstm: Lstm,
+    out: Dense,
+}
+
+impl Recurrent {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let (_, state) = self.lstm.forward(x, None);
+        self.out.forward(&state.hidden)
+    }
+}
+
+/// A state for each channel that decays and is written to as the input says.
+#[derive(Module)]
+struct Selective {
+    inside: Dense,
+    decay: Dense,
+    write: Dense,
+    read: Dense,
+    out: Dense,
+}
+
+impl Selective {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let inside = self.inside.forward(x);
+        let decay = self.decay.forward(x).sigmoid().unsqueeze(-1);
+        let written = inside.unsqueeze(-1) * self.write.forward(x).unsqueeze(2);
+        let first = Tensor::zeros([2, 24, 8], DType::F32);
+        let states = scan(&first, &(decay, written), 1, |state, (decay, written)| {
+            let next = state * decay + written;
+            (next.clone(), next)
+        });
+        let states = match states {
+            // The steps lie along the first axis.
+            Ok((_, states)) => states.permute([1, 0, 2, 3]),
+            Err(error) => return Tensor::from_error(error),
+        };
+        let read = self.read.forward(x).unsqueeze(2);
+        self.out.forward(&(states * read).sum(-1))
+    }
+}
+
+/// Layers of which each example takes a share.
+#[derive(Module)]
+struct Experts {
+    gate: Dense,
+    experts: Vec<Dense>,
+    out: Dense,
+}
+
+impl Experts {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let shares = self.gate.forward(x).softmax(-1);
+        let experts = self.experts.iter().enumerate();
+        let sum = experts
+            .map(|(at, expert)| expert.forward(x).relu() * shares.narrow(1, at, 1))
+            .reduce(|sum, part| sum + part);
+        self.out.forward(&sum.expect("there are experts"))
+    }
+}
+
+#[derive(Module)]
+struct Vae {
+    inside: Dense,
+    mean: Dense,
+    spread: Dense,
+    outside: Dense,
+    out: Dense,
+}
+
+impl Vae {
+    fn forward(&self, x: &Tensor) -> Tensor {
+        let inside = self.inside.forward(x).relu();
+        let (mean, spread) = (self.mean.forward(&inside), self.spread.forward(&inside));
+        let noise = random::normal(&random::Key::new(3), [12], DType::F32);
+        let drawn = mean + (spread * 0.5).exp() * noise;
+        let drawn = self.outside.forward(&drawn).tanh();
+        self.out.forward(&drawn).sigmoid()
+    }
+}

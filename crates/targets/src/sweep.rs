@@ -1,0 +1,308 @@
+//! Machines × programs.
+
+use crate::corpus::{Corpus, Entry};
+use crate::machine::{describe, random_target};
+use crate::programs::{random_programs, small_programs};
+use crate::writers::{Writer, writers};
+use loopwright_backend::{
+    Backend, BackendError, CompileOptions, Describe, Executable, KernelBackend, Stages, Target,
+};
+use loopwright_conformance::Rng;
+use loopwright_conformance::generate::{Arithmetic, Case, large_graph, random_array, random_case};
+use loopwright_conformance::oracle::Oracle;
+use loopwright_graph::Graph;
+use loopwright_interp::Interp;
+use loopwright_kernel::Module;
+use loopwright_kernel::passes::Pipeline;
+use loopwright_kernel::passes::expand_math::Precision;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Nodes of the random graphs; each machine gets one of these.
+const GRAPHS: [usize; 10] = [12, 30, 60, 120, 250, 30, 500, 60, 1000, 2000];
+
+/// Which machines, and how much for each.
+#[derive(Clone, Debug)]
+pub struct SweepOptions {
+    /// The first machine; the others are those of the following seeds. A sweep that was stopped goes on from a later one.
+    pub seed: u64,
+    /// How many machines.
+    pub targets: u64,
+    /// Random programs for each machine, beside the corpus.
+    pub programs: usize,
+    /// Random programs for each machine that are interpreted and compared with the reference.
+    pub interpreted: usize,
+    /// Nodes of the largest random graph.
+    pub nodes: usize,
+    /// Threads to use.
+    pub threads: usize,
+}
+
+impl Default for SweepOptions {
+    fn default() -> SweepOptions {
+        SweepOptions {
+            seed: 0,
+            targets: 200,
+            programs: 15,
+            interpreted: 6,
+            nodes: 2000,
+            threads: 1,
+        }
+    }
+}
+
+/// How far a sweep is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// The machine that is done.
+    pub seed: u64,
+    /// The same in words.
+    pub machine: String,
+    /// Machines that are done, of all.
+    pub done: u64,
+    /// How many there are in all.
+    pub targets: u64,
+    /// What failed so far.
+    pub failed: u64,
+    /// The program of this machine that took longest, and how long.
+    pub slowest: (String, Duration),
+}
+
+/// A program that did not become code for a machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// The machine.
+    pub seed: u64,
+    /// The program.
+    pub program: String,
+    /// Who refused it.
+    pub stage: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Failure {
+            seed,
+            program,
+            stage,
+            reason,
+        } = self;
+        let machine = describe(&random_target(*seed));
+        write!(f, "target {seed} ({machine}): {program}: {stage}: {reason}")
+    }
+}
+
+/// What a sweep found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// Machines that it went through.
+    pub targets: u64,
+    /// Programs that it compiled, counted for each machine.
+    pub programs: u64,
+    /// Texts and machine code that were written.
+    pub written: u64,
+    /// Programs that were interpreted.
+    pub interpreted: u64,
+    /// What failed, in the order of machines.
+    pub failures: Vec<Failure>,
+    /// The program that took longest, and how long.
+    pub slowest: (String, Duration),
+}
+
+impl Report {
+    fn took(&mut self, program: &str, since: Instant) {
+        let time = since.elapsed();
+        if time > self.slowest.1 {
+            self.slowest = (program.to_owned(), time);
+        }
+    }
+}
+
+/// Takes programs through the compiler for each machine. `progress` is told of every machine that is done.
+pub fn sweep(corpus: &Corpus, options: &SweepOptions, progress: &(dyn Fn(&Step) + Sync)) -> Report {
+    let writers = writers();
+    let next = AtomicU64::new(0);
+    let report = Mutex::new(Report::default());
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= options.targets {
+                return;
+            }
+            let seed = options.seed.wrapping_add(at);
+            let found = one_machine(corpus, seed, options, &writers);
+            let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
+            report.targets += 1;
+            report.programs += found.programs;
+            report.written += found.written;
+            report.interpreted += found.interpreted;
+            report.failures.extend(found.failures);
+            if found.slowest.1 > report.slowest.1 {
+                report.slowest = found.slowest.clone();
+            }
+            progress(&Step {
+                slowest: found.slowest,
+                seed,
+                machine: describe(&random_target(seed)),
+                done: report.targets,
+                targets: options.targets,
+                failed: report.failures.len() as u64,
+            });
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..options.threads.max(1) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut report = report.into_inner().unwrap_or_else(PoisonError::into_inner);
+    report
+        .failures
+        .sort_by(|a, b| (a.seed, &a.program).cmp(&(b.seed, &b.program)));
+    report
+}
+
+fn one_machine(corpus: &Corpus, seed: u64, options: &SweepOptions, writers: &[Writer]) -> Report {
+    let target = random_target(seed);
+    let mut report = Report::default();
+    let fail = |report: &mut Report, program: &str, (stage, reason): (String, String)| {
+        report.failures.push(Failure {
+            seed,
+            program: program.to_owned(),
+            stage,
+            reason,
+        });
+    };
+    let nodes = GRAPHS[(seed % GRAPHS.len() as u64) as usize].min(options.nodes);
+    let random = Entry {
+        name: format!("graph of {nodes} nodes of seed {seed}"),
+        graph: large_graph(seed, nodes),
+    };
+    let drawn = random_programs(seed, options.programs);
+    for entry in corpus.entries.iter().chain(&drawn).chain([&random]) {
+        report.programs += 1;
+        let start = Instant::now();
+        match compiled(&entry.graph, &target) {
+            Ok(module) => {
+                for writer in writers {
+                    match without_panic(|| writer.write(&module)) {
+                        Ok(()) => report.written += 1,
+                        Err(reason) => {
+                            fail(&mut report, &entry.name, (writer.name.clone(), reason));
+                        }
+                    }
+                }
+            }
+            Err(refusal) => fail(&mut report, &entry.name, refusal),
+        }
+        report.took(&entry.name, start);
+    }
+    let backend = Backend::kernel_backend(InterpretedFor(target));
+    let oracle = Oracle::new(backend).without_texts();
+    for (name, case) in interpreted_cases(seed, options.interpreted) {
+        report.interpreted += 1;
+        let start = Instant::now();
+        if let Err(mismatch) = oracle.prepare(&case) {
+            fail(
+                &mut report,
+                &name,
+                ("interpreted".to_owned(), mismatch.to_string()),
+            );
+        }
+        report.took(&format!("{name}, interpreted"), start);
+    }
+    report
+}
+
+/// The kernel of a program for a machine; who refused it and why where there is none, or a plainer one than was chosen.
+fn compiled(graph: &Graph, target: &Target) -> Result<Module, (String, String)> {
+    let made = without_panic(|| {
+        let stages = Stages::new(graph, None, target, &Pipeline::standard());
+        stages.map_err(|error| error.to_string())
+    });
+    let stages = made.map_err(|reason| ("schedule".to_owned(), reason))?;
+    match stages.plainer {
+        Some(plainer) => Err(("plainer schedule".to_owned(), plainer.reason)),
+        None => Ok(stages.module),
+    }
+}
+
+/// What a function gives; a panic is an error with its message.
+fn without_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    let message = |panic: Box<dyn Any + Send>| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        format!("panicked: {}", text.unwrap_or("without a message"))
+    };
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(message(panic)))
+}
+
+/// Small programs with their inputs: random graphs and programs from text in turn, all scheduled for the machine.
+fn interpreted_cases(seed: u64, count: usize) -> Vec<(String, Case)> {
+    let random = (0..count as u64 / 2).map(|at| {
+        let case_seed = seed.wrapping_mul(1 << 8).wrapping_add(at);
+        let case = Case {
+            schedule: None,
+            ..random_case(case_seed)
+        };
+        (format!("random program {case_seed}"), case)
+    });
+    let texts = small_programs(seed, count - count / 2);
+    let texts = texts.into_iter().filter_map(|entry| {
+        let case = with_inputs(&entry.graph, seed)?;
+        Some((entry.name, case))
+    });
+    random.chain(texts).collect()
+}
+
+/// A program with inputs that a seed names; `None` where some size has no value.
+fn with_inputs(graph: &Graph, seed: u64) -> Option<Case> {
+    let arithmetic = Arithmetic::Rounded {
+        strict: false,
+        math: Precision::Accurate,
+    };
+    let rng = &mut Rng::new(seed);
+    let binding = graph.bind(&[]).ok()?;
+    let inputs = graph.parameters().map(|node| {
+        let shape = binding.shape(graph, node);
+        let shape: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
+        let dtype = graph.node(node).dtype;
+        (node, random_array(rng, dtype, &shape, Arithmetic::Whole))
+    });
+    Some(Case {
+        graph: graph.clone(),
+        schedule: None,
+        sizes: Vec::new(),
+        inputs: inputs.collect(),
+        arithmetic,
+    })
+}
+
+/// The interpreter, told that the machine is another.
+struct InterpretedFor(Target);
+
+impl Describe for InterpretedFor {
+    fn name(&self) -> &str {
+        "interp"
+    }
+
+    fn target(&self) -> Target {
+        self.0
+    }
+}
+
+impl KernelBackend for InterpretedFor {
+    fn compile(
+        &self,
+        module: &Module,
+        options: &CompileOptions,
+    ) -> Result<Arc<dyn Executable>, BackendError> {
+        Interp.compile(module, options)
+    }
+}
