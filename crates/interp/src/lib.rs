@@ -3,8 +3,6 @@
 //! Everything it does is [`loopwright_kernel::interpret`]; this crate only makes it a backend like
 //! the others, always available, the last choice of `auto`.
 
-#![forbid(unsafe_code)]
-
 use loopwright_backend::{
     Argument, Backend, BackendError, CompileOptions, Describe, Executable, KernelBackend,
     register_backend,
