@@ -93,7 +93,7 @@ impl Code {
 
 impl Executable for Code {
     /// Runs a kernel to its end. It may be called from several threads at once.
-    fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+    unsafe fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
         let wrong = |reason: String| BackendError::Call {
             kernel: kernel.to_owned(),
             reason,

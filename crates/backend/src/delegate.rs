@@ -334,7 +334,7 @@ struct CompiledPart {
 }
 
 impl Executable for Delegated {
-    fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+    unsafe fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
         let wrong = |reason: String| BackendError::Call {
             kernel: kernel.to_owned(),
             reason,
@@ -356,7 +356,8 @@ impl Executable for Delegated {
                     borrowed(argument.expect("a kernel has each parameter once"))
                 })
                 .collect();
-            part.code.run(&part.kernel, &mut given)?;
+            // SAFETY: each part is lowered from the same graph, and is given the same memory.
+            unsafe { part.code.run(&part.kernel, &mut given) }?;
         }
         Ok(())
     }

@@ -123,7 +123,7 @@ fn upload(
 }
 
 impl Executable for DeviceExecutable {
-    fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+    unsafe fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
         let failed = |reason: String| BackendError::Run {
             kernel: kernel.to_owned(),
             reason,

@@ -29,8 +29,19 @@ pub trait KernelBackend: Describe {
 
 /// A compiled module.
 pub trait Executable: Send + Sync {
-    /// Runs a kernel of the module to its end. `arguments` match its parameters one by one.
-    fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError>;
+    /// Runs a kernel of the module to its end. `arguments` match its parameters one by one; where they do not, in number, kind,
+    /// alignment or writability, it is an error.
+    ///
+    /// # Safety
+    /// The kernel stays within its arguments, whatever is in them: it reads and writes no element that is not there, and writes none
+    /// of what is only to be read. The validator does not show that; it follows for kernels that were lowered from a graph and
+    /// arguments as long as a [`Binding`](loopwright_graph::Binding) of that graph says, which is what
+    /// [`Bound`](crate::Bound) and the runtime see to. Memory holds values of its dtypes
+    /// ([`DType::normalise`](loopwright_ops::DType::normalise)).
+    ///
+    /// # Errors
+    /// Arguments that do not fit, and what went wrong in the run.
+    unsafe fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError>;
 
     /// Prepares calls of a kernel with arguments that stay the same, for a backend where that makes calls
     /// cheaper; `None` where it does not, or where the arguments do not fit: [`run`](Executable::run) then

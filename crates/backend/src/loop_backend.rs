@@ -246,7 +246,7 @@ impl LoopExecutable {
 }
 
 impl Executable for LoopExecutable {
-    fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+    unsafe fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
         let wrong = |reason: String| BackendError::Call {
             kernel: kernel.to_owned(),
             reason,

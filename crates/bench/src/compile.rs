@@ -173,7 +173,7 @@ mod tests {
     struct Nothing;
 
     impl Executable for Nothing {
-        fn run(&self, _: &str, _: &mut [Argument<'_>]) -> Result<(), BackendError> {
+        unsafe fn run(&self, _: &str, _: &mut [Argument<'_>]) -> Result<(), BackendError> {
             Ok(())
         }
 

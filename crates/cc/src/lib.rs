@@ -24,7 +24,8 @@
 //! let backend = CcBackend::from_env();
 //! let executable = backend.compile(&module(), &CompileOptions::default())?;
 //! let mut values = vec![0u8; 64];
-//! executable.run("fill", &mut [Argument::Write(&mut values)])?;
+//! // SAFETY: the kernel writes as many elements as there are.
+//! unsafe { executable.run("fill", &mut [Argument::Write(&mut values)]) }?;
 //! # Ok::<(), loopwright_backend::BackendError>(())
 //! ```
 

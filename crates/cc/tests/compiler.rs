@@ -30,8 +30,8 @@ fn module(value: i64) -> Module {
 
 fn filled(executable: &dyn Executable) -> i64 {
     let mut out = Buffer::zeroed(DType::I64, 1);
-    executable
-        .run("fill", &mut [Argument::Write(out.bytes_mut())])
+    // SAFETY: the kernel writes one element.
+    unsafe { executable.run("fill", &mut [Argument::Write(out.bytes_mut())]) }
         .expect("the call fits");
     out.values(DType::I64)[0].as_i64().expect("an integer")
 }

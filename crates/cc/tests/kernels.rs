@@ -64,8 +64,8 @@ fn wrong_calls_are_errors() {
     let at = Argument::Scalar(Scalar::i64(0));
     let (mut a, x) = (Buffer::zeroed(DType::F64, 2), Buffer::zeroed(DType::F64, 2));
     let message = |kernel: &str, arguments: &mut [Argument<'_>]| {
-        executable
-            .run(kernel, arguments)
+        // SAFETY: what does not fit is refused before it runs.
+        unsafe { executable.run(kernel, arguments) }
             .expect_err("it does not fit")
             .to_string()
     };

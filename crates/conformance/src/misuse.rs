@@ -135,7 +135,8 @@ fn call(
         Call::Kernel(kernel) => kernel,
         _ => &stages.kernel,
     };
-    let result = executable.run(kernel, &mut arguments);
+    // SAFETY: the kernel stays within its arguments, as the one that it was made from does.
+    let result = unsafe { executable.run(kernel, &mut arguments) };
     drop(arguments);
     let after = bytes(&output).to_vec();
     match result {
@@ -233,7 +234,8 @@ fn arguments_of_another_kind(bench: &Bench<'_>) -> Result<(), Stop> {
             arguments.push(Argument::Write(out.bytes_mut()));
         }
         arguments.extend(rest);
-        let error = match executable.run("move", &mut arguments) {
+        // SAFETY: the kernel stays within its arguments, as the one that it was made from does.
+        let error = match unsafe { executable.run("move", &mut arguments) } {
             Ok(()) => return Err(Stop::Failed(format!("a call where {what} is not refused"))),
             Err(error) => error.to_string(),
         };
@@ -248,7 +250,8 @@ fn arguments_of_another_kind(bench: &Bench<'_>) -> Result<(), Stop> {
     // Memory that is not aligned is refused, or does not matter.
     let mut out = Buffer::of(&[Scalar::i64(-1); 2]);
     let part = &mut out.bytes_mut()[1..9];
-    match executable.run("move", &mut [Argument::Write(part), read(), index()]) {
+    // SAFETY: the kernel stays within its arguments, as the one that it was made from does.
+    match unsafe { executable.run("move", &mut [Argument::Write(part), read(), index()]) } {
         Ok(()) => ensure(out.bytes()[1..9] == x.bytes()[..8], || {
             "memory that is not aligned is written in another place".to_owned()
         }),

@@ -63,11 +63,13 @@ struct Manner {
 }
 
 impl Executable for Manner {
-    fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+    unsafe fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
         match self.manners {
             Manners::Lazy => Ok(()),
-            Manners::Careless => self.inner.run(kernel, arguments).or(Ok(())),
-            Manners::Good | Manners::Panicking => self.inner.run(kernel, arguments),
+            // SAFETY: as the caller states.
+            Manners::Careless => unsafe { self.inner.run(kernel, arguments) }.or(Ok(())),
+            // SAFETY: as the caller states.
+            Manners::Good | Manners::Panicking => unsafe { self.inner.run(kernel, arguments) },
         }
     }
 

@@ -105,7 +105,8 @@ impl Setup {
             })
             .collect();
         let executable = self.program.executable();
-        let run = executable.run(self.program.kernel(), &mut arguments);
+        // SAFETY: the kernel stays within its arguments, as the one that it was made from does.
+        let run = unsafe { executable.run(self.program.kernel(), &mut arguments) };
         run.expect("it runs");
         after
     }
@@ -314,8 +315,9 @@ impl KernelBackend for Liar {
 }
 
 impl Executable for Lie {
-    fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
-        self.truth.run(kernel, arguments)?;
+    unsafe fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+        // SAFETY: as the caller states.
+        unsafe { self.truth.run(kernel, arguments) }?;
         let written = arguments
             .iter_mut()
             .rev()

@@ -3,8 +3,6 @@
 //! Everything it does is [`loopwright_kernel::interpret`]; this crate only makes it a backend like
 //! the others, always available, the last choice of `auto`.
 
-#![forbid(unsafe_code)]
-
 use loopwright_backend::{
     Argument, Backend, BackendError, CompileOptions, Describe, Executable, KernelBackend,
     register_backend,
@@ -54,7 +52,7 @@ struct Interpreted {
 }
 
 impl Executable for Interpreted {
-    fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+    unsafe fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
         let mut arguments: SmallVec<[Arg<'_>; 16]> = arguments
             .iter_mut()
             .map(|argument| match argument {

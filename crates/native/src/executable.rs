@@ -121,7 +121,7 @@ thread_local! {
 }
 
 impl<Kept: Send + Sync + 'static> Executable for NativeExecutable<Kept> {
-    fn run(&self, name: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+    unsafe fn run(&self, name: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
         let Some(kernel) = self.kernels.get(name) else {
             return Err(wrong(name, "the module has no kernel of that name"));
         };

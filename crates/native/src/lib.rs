@@ -29,7 +29,8 @@
 //! let executable = NativeExecutable::new("example", &module, |_| Ok(store as _), made, ())?;
 //! let mut words = [0f32];
 //! let bytes: &mut [u8] = unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), 4) };
-//! executable.run("store", &mut [Argument::Write(bytes), Argument::Scalar(Scalar::f32(2.5))])?;
+//! // SAFETY: as above.
+//! unsafe { executable.run("store", &mut [Argument::Write(bytes), Argument::Scalar(Scalar::f32(2.5))]) }?;
 //! assert_eq!(words, [2.5]);
 //! # Ok::<(), loopwright_backend::BackendError>(())
 //! ```

@@ -127,7 +127,7 @@ impl Nothing {
 }
 
 impl Executable for Nothing {
-    fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+    unsafe fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
         self.check(kernel, arguments.len())
     }
 

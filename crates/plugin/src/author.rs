@@ -488,7 +488,8 @@ unsafe extern "C" fn run(
                 }
             }
         }
-        Ok(compiled.executable.run(kernel, &mut arguments)?)
+        // SAFETY: the host gives the arguments of a kernel that it lowered itself.
+        Ok(unsafe { compiled.executable.run(kernel, &mut arguments) }?)
     };
     // SAFETY: the host's writer.
     unsafe { guarded(error, work) }

@@ -110,7 +110,7 @@ struct PluginExecutable {
 }
 
 impl Executable for PluginExecutable {
-    fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+    unsafe fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
         let wrong = |reason: String| BackendError::Call {
             kernel: kernel.to_owned(),
             reason,

@@ -35,7 +35,7 @@ impl KernelBackend for Panics {
 struct PanicsToo;
 
 impl Executable for PanicsToo {
-    fn run(&self, _: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+    unsafe fn run(&self, _: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
         if let [Argument::Write(bytes)] = arguments {
             bytes[0] = 1;
         }
@@ -77,7 +77,8 @@ fn panics_are_errors() {
     COMPILES.store(true, Ordering::Relaxed);
     let code = compile().unwrap_or_else(|error| panic!("{error}"));
     let mut bytes = [0u8; 4];
-    let error = code.run("k", &mut [Argument::Write(&mut bytes)]);
+    // SAFETY: the kernel stays within its arguments, as the one that it was made from does.
+    let error = unsafe { code.run("k", &mut [Argument::Write(&mut bytes)]) };
     let error = error.expect_err("it panics").to_string();
     assert_eq!(
         error,
@@ -97,7 +98,10 @@ fn panics_are_errors() {
         ),
     ];
     for (kernel, arguments, expected) in calls {
-        let error = code.run(kernel, arguments).expect_err(expected).to_string();
+        // SAFETY: the kernel stays within its arguments, as the one that it was made from does.
+        let error = unsafe { code.run(kernel, arguments) }
+            .expect_err(expected)
+            .to_string();
         assert!(error.contains(expected), "{error}");
     }
     // And it is given back without harm.

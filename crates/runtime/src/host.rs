@@ -346,7 +346,8 @@ impl Launch for HostLaunch {
                 }
             });
         }
-        let done = self.code.run(&self.kernel, &mut arguments);
+        // SAFETY: the kernel was lowered from the graph that the memory was laid out for.
+        let done = unsafe { self.code.run(&self.kernel, &mut arguments) };
         arguments.clear();
         ARGUMENTS.set(arguments);
         Ok(done?)

@@ -25,8 +25,6 @@
 //!
 //! [`Target`]: loopwright_looptree::Target
 
-#![forbid(unsafe_code)]
-
 mod corpus;
 pub mod machine;
 pub mod networks;

@@ -7,7 +7,7 @@
 
 use loopwright_symbolic::{Expr, ExprKind, Symbol, affine, isolate};
 use rustc_hash::FxHashMap;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 /// Symbols below this stand for the axes of a view's result, by their place.
 const FIRST_UNKNOWN: u32 = 64;
@@ -46,10 +46,16 @@ struct Table {
 
 fn table() -> MutexGuard<'static, Table> {
     static TABLE: OnceLock<Mutex<Table>> = OnceLock::new();
-    TABLE
-        .get_or_init(Mutex::default)
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
+    fn locked() -> MutexGuard<'static, Table> {
+        TABLE
+            .get_or_init(Mutex::default)
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+    static HELD: Once = Once::new();
+    // Free in a child that is forked while another thread looks something up.
+    HELD.call_once(|| loopwright_threads::hold_over_fork(|| Box::new(locked())));
+    locked()
 }
 
 /// A size that is inferred from use. `owner` says whose it is, for the error where nothing decides it.

@@ -33,7 +33,8 @@
 //! let executable = backend.compile(&module, &CompileOptions::default())?;
 //! let mut words = [0u64];
 //! let bytes = bytemuck::cast_slice_mut(&mut words);
-//! executable.run("store", &mut [Argument::Write(bytes), Argument::Scalar(Scalar::i64(7))])?;
+//! // SAFETY: the kernel writes one element.
+//! unsafe { executable.run("store", &mut [Argument::Write(bytes), Argument::Scalar(Scalar::i64(7))]) }?;
 //! assert_eq!(words, [7]);
 //! # Ok::<(), loopwright_backend::BackendError>(())
 //! ```
@@ -312,8 +313,9 @@ struct X86Executable {
 }
 
 impl Executable for X86Executable {
-    fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
-        self.inner.run(kernel, arguments)
+    unsafe fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+        // SAFETY: as the caller states.
+        unsafe { self.inner.run(kernel, arguments) }
     }
 
     fn prepare(

@@ -70,7 +70,8 @@ fn what_the_next_round_copies_is_asked_for_and_nothing_changes_by_it() {
                 Argument::Write(bytemuck::cast_slice_mut(&mut y)),
                 Argument::Write(bytemuck::cast_slice_mut(&mut z)),
             ];
-            let done = executable.run("pack_and_use", &mut arguments);
+            // SAFETY: the kernel stays within its arguments, as the one that it was made from does.
+            let done = unsafe { executable.run("pack_and_use", &mut arguments) };
             done.expect("it runs");
             let sums = x.chunks((COLUMNS * BLOCK) as usize);
             let sums = sums.map(|block| block.iter().sum::<f32>());

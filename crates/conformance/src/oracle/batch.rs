@@ -143,7 +143,8 @@ impl Compiled {
                 Slot::Scalar(scalar) => Argument::Scalar(scalar),
             })
             .collect();
-        going_on(|| self.executable.run(&self.kernel, &mut arguments))?;
+        // SAFETY: the kernel stays within its arguments, as the one that it was made from does.
+        going_on(|| unsafe { self.executable.run(&self.kernel, &mut arguments) })?;
         drop(arguments);
         match before {
             Some(before) if before != *memory => Err(Mismatch::new(

@@ -32,7 +32,8 @@
 //! let x: Vec<u8> = [1.0f32, 2.0].iter().flat_map(|x| x.to_le_bytes()).collect();
 //! let mut y = vec![0; 8];
 //! let mut arguments = [Argument::Read(&x), Argument::Write(&mut y)];
-//! program.executable().run(program.kernel(), &mut arguments)?;
+//! // SAFETY: the arguments are as long as the program says.
+//! unsafe { program.executable().run(program.kernel(), &mut arguments) }?;
 //!
 //! Verifier::new(failures).check(&VerifiedRun {
 //!     program: &program,

@@ -53,7 +53,7 @@ impl Handed {
 }
 
 impl Executable for Handed {
-    fn run(&self, kernel: &str, _: &mut [Argument<'_>]) -> Result<(), BackendError> {
+    unsafe fn run(&self, kernel: &str, _: &mut [Argument<'_>]) -> Result<(), BackendError> {
         Err(BackendError::Run {
             kernel: kernel.to_owned(),
             reason: "only devices run it".to_owned(),

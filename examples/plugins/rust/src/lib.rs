@@ -48,7 +48,7 @@ struct Code {
 }
 
 impl Executable for Code {
-    fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+    unsafe fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
         let arguments = arguments.iter_mut().map(|argument| match argument {
             Argument::Read(bytes) => Arg::Read(bytes),
             Argument::Write(bytes) => Arg::Write(bytes),
