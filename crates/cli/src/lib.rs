@@ -31,6 +31,7 @@ mod table;
 mod terminal;
 mod units;
 mod verbs;
+mod verify;
 
 use arguments::{Arguments, Verb};
 use clap::Parser;
