@@ -338,7 +338,7 @@ pub(crate) struct DumpOptions {
     #[command(flatten)]
     pub(crate) program: ProgramOptions,
     /// What is shown
-    #[arg(long, value_enum, required_unless_present = "out")]
+    #[arg(long, value_enum, required_unless_present_any = ["out", "explain"])]
     pub(crate) stage: Option<Stage>,
     /// Writes files to this directory, which is made if need be: every stage, or the one of --stage
     #[arg(long, value_name = "DIR")]
@@ -346,7 +346,7 @@ pub(crate) struct DumpOptions {
     /// With `--stage kernel`: the kernel before any pass
     #[arg(long)]
     pub(crate) unoptimised: bool,
-    /// With `--stage tree`: why each loop is there, and what the cost model expects
+    /// With `--stage tree`, or alone: why each loop is there, and what the cost model expects
     #[arg(long)]
     pub(crate) explain: bool,
 }

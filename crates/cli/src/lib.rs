@@ -33,6 +33,7 @@ mod table;
 mod terminal;
 mod units;
 mod verbs;
+mod verify;
 
 use arguments::{Arguments, Verb};
 use clap::Parser;

@@ -8,7 +8,9 @@ use crate::terminal::{Shown as _, complain};
 use loopwright::backend::{Backend, Hardware, Plainer, Program, ProgramError, Stages};
 use loopwright::graph::{Binding, Graph, GraphBuilder, GraphError, parse};
 use loopwright::kernel::passes::Pipeline;
-use loopwright::looptree::{Schedule, parse_schedule, replay};
+use loopwright::looptree::{
+    Plan as LoopPlan, Schedule, default_schedule, estimate, parse_schedule, replay,
+};
 use loopwright::lower::LowerError;
 use loopwright::runtime::{Code, CodeOptions, Plan, RuntimeError};
 use loopwright::text::{Diagnostic, Source};
@@ -136,6 +138,19 @@ impl<'o> Opened<'o> {
         self.given()
             .filter(|(name, _)| self.is_static(name))
             .collect()
+    }
+
+    /// Arithmetic operations of a run, as the cost model counts them under the schedule that the program has by itself:
+    /// what another schedule computes twice is no more work. `None` where sizes are not known.
+    pub(crate) fn flops(&self) -> Option<f64> {
+        let target = self.device.backend().target();
+        let schedule = default_schedule(&self.graph, &target).ok()?;
+        let plan = LoopPlan::new(Arc::new(self.graph.clone()), schedule).ok()?;
+        let binding = self.binding_of(plan.graph()).ok()?;
+        let value = |symbol| Some(binding.value(symbol));
+        let (graph, schedule, tree) = (plan.graph(), plan.schedule(), plan.tree());
+        let estimate = estimate(graph, schedule, tree, &target, &value).ok()?;
+        Some(estimate.steps.iter().map(|step| step.flops).sum())
     }
 
     /// Every stage up to the kernel that the device is given.

@@ -1,9 +1,9 @@
 //! The runtime that the settings describe.
 
+use crate::verify::CheckedRuns;
 use loopwright::backend::{CompileOptions, Precision};
 use loopwright::runtime::{Runtime, RuntimeOptions, Scheduler, Verify};
 use loopwright_config::{Math, Scheduler as Configured, Settings};
-use loopwright_conformance::Verifier;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) fn runtime(settings: &Settings) -> Runtime {
         log_stores: settings.log_stores(),
         fallback: settings.fallback().map(str::to_owned),
         verify: settings.verify().then(|| {
-            let verifier: Arc<dyn Verify> = Arc::new(Verifier::new(PathBuf::from(FAILURES)));
+            let verifier: Arc<dyn Verify> = Arc::new(CheckedRuns::new(PathBuf::from(FAILURES)));
             verifier
         }),
     })

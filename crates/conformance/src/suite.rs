@@ -10,7 +10,7 @@ use crate::fuzz::fuzz;
 use crate::kernels::KERNELS;
 use crate::kit::{Kit, Wanted};
 use crate::misuse::MISUSES;
-use crate::report::{Failure, Group, Outcome, Report};
+use crate::report::{Failure, Group, Outcome, Report, Row};
 use crate::schedules::SCHEDULES;
 use loopwright_backend::{CompileOptions, Compiler};
 use loopwright_graph::Array;
@@ -102,10 +102,28 @@ pub fn check(backend: Backend, options: &CheckOptions) -> Report {
     let mut rows: Vec<_> = ran.into_iter().map(|ran| ran.row).collect();
     let fuzzed = fuzzed.unwrap_or_default();
     rows.extend(fuzzed.rows);
+    if !backend.capabilities().computes {
+        rows.iter_mut().for_each(never_compared);
+    }
     Report {
         programs: fuzzed.programs,
         programs_skipped: fuzzed.skipped,
         ..Report::new(backend.name(), rows)
+    }
+}
+
+/// A row about values does not pass on a backend that computes none: what ran was not compared with anything.
+fn never_compared(row: &mut Row) {
+    let about_values = match row.group {
+        Group::Ops | Group::Casts | Group::Folds | Group::Kernels => true,
+        Group::Features | Group::Schedules | Group::Fuzzing => true,
+        Group::Runtime | Group::Errors => false,
+    };
+    if about_values && row.outcome == Outcome::Passed {
+        row.outcome = Outcome::NotApplicable {
+            why: "the backend computes nothing: it was compiled and run, and no value was compared"
+                .to_owned(),
+        };
     }
 }
 

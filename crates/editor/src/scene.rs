@@ -29,6 +29,12 @@ pub(crate) struct Row {
     pub(crate) share: f64,
 }
 
+impl Row {
+    pub(crate) fn is_loop(&self) -> bool {
+        matches!(self.kind, RowKind::Loop(_))
+    }
+}
+
 /// What is at a line of the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RowKind {

@@ -142,7 +142,10 @@ def test_eager_work_and_conversions_leave_nothing_behind():
 
 
 def test_control_c_stops_a_loop():
+    # A script's background commands ignore the signal, and their children inherit that.
     program = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import loopwright as lw
 print("ready", flush=True)
 x = lw.ones((128, 128))
@@ -153,11 +156,16 @@ while True:
     child = subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    assert child.stdout.readline() == b"ready\n"
-    time.sleep(0.5)
-    child.send_signal(signal.SIGINT)
-    _, errors = child.communicate(timeout=30)
-    assert b"KeyboardInterrupt" in errors
+    try:
+        assert child.stdout.readline() == b"ready\n"
+        time.sleep(0.5)
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=30)
+        assert b"KeyboardInterrupt" in errors
+    finally:
+        # Whatever failed, nothing is left running.
+        child.kill()
+        child.wait()
 
 
 def test_a_forked_process_can_end():

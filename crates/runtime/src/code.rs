@@ -5,11 +5,13 @@ use crate::error::RuntimeError;
 use crate::layout::{Layout, MERGE};
 use crate::modes::{Moded, Modes, NodeMode, carry_out, inferred};
 use crate::plan::Plan;
+use crate::trace::{SpanKind, host_track};
 use loopwright_backend::{BatchEntry, Program, ProgramError, Recent};
 use loopwright_graph::{Graph, GraphBuilder, NodeOp};
 use loopwright_looptree::Schedule;
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 /// How a program is compiled.
 #[derive(Clone, Debug)]
@@ -95,15 +97,23 @@ impl Device {
         let platform = &self.shared.platform;
         let moded = prepare(platform, name, graph, options)?;
         let program = match options.ahead {
-            true => Some(compile(
-                platform,
-                name,
-                &moded.graph,
-                moded.schedule.as_ref(),
-            )?),
+            true => Some(self.compiling(name, || {
+                compile(platform, name, &moded.graph, moded.schedule.as_ref())
+            })?),
             false => None,
         };
         Ok(Code::new(name, platform, moded, program))
+    }
+
+    /// Compiles, on the record where there is a trace.
+    fn compiling<T>(&self, name: &str, compile: impl FnOnce() -> T) -> T {
+        let trace = self.shared.runtime.trace.as_ref();
+        let from = trace.map(|_| Instant::now());
+        let compiled = compile();
+        if let (Some(trace), Some(from)) = (trace, from) {
+            trace.record(&host_track(), SpanKind::Compile, name.to_owned(), from);
+        }
+        compiled
     }
 
     /// Compiles programs into one module. `keep` says by name which are compiled; the others' places
@@ -152,13 +162,12 @@ impl Device {
             .collect();
         let compiled = match entries.is_empty() {
             true => Vec::new(),
-            false => platform
-                .compiler
-                .compile_batch(&entries)
-                .map_err(|reason| {
-                    let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
-                    compile_error(&names.join(", "), reason)
-                })?,
+            false => {
+                let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
+                let names = names.join(", ");
+                self.compiling(&names, || platform.compiler.compile_batch(&entries))
+                    .map_err(|reason| compile_error(&names, reason))?
+            }
         };
         drop(entries);
         let mut compiled = compiled.into_iter();

@@ -11,6 +11,8 @@ use std::time::Instant;
 pub enum SpanKind {
     /// Work was put into a stream's queue, by the thread whose track it is on.
     Enqueue,
+    /// A program was compiled, by the thread whose track it is on.
+    Compile,
     /// A kernel ran.
     Launch,
     /// Memory was copied.
@@ -23,6 +25,7 @@ impl SpanKind {
     fn name(self) -> &'static str {
         match self {
             SpanKind::Enqueue => "enqueue",
+            SpanKind::Compile => "compile",
             SpanKind::Launch => "launch",
             SpanKind::Copy => "copy",
             SpanKind::Wait => "wait",

@@ -4,7 +4,7 @@ use crate::error::TrainError;
 use crate::stored::Stored;
 use loopwright_checkpoint::{ArrayInfo, Checkpoint, Mismatch, compare, read, write};
 use loopwright_nn::Entry;
-use loopwright_tensor::{Array, Tensor, Variable, assign, realize};
+use loopwright_tensor::{Array, Shape, Tensor, Variable, assign, realize};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -96,6 +96,25 @@ pub fn load_as(
     put(path, entries, stored, unwanted, |_| false)
 }
 
+/// The shape that the file should have where only some sizes are known: those, and the file's for the others.
+fn partly_known(shape: &Shape, place: &Stored, there: &[usize]) -> Vec<usize> {
+    /// Stands for a size that nothing has said; no array has it.
+    const OPEN: usize = usize::MAX;
+    let sizes: Vec<usize> = shape
+        .axes()
+        .iter()
+        .map(|axis| axis.known().unwrap_or(OPEN))
+        .collect();
+    let mut sizes = place.shape_in_file(&sizes);
+    for (at, size) in sizes.iter_mut().enumerate() {
+        if *size == OPEN {
+            // With another number of axes nothing fits, and what is open is shown as 1.
+            *size = there.get(at).copied().unwrap_or(1);
+        }
+    }
+    sizes
+}
+
 fn own_name(entry: &str) -> Option<Stored> {
     Some(Stored::named(entry))
 }
@@ -124,7 +143,7 @@ fn put(
         // A size that nothing has said yet is the file's.
         let shape = match (variable.shape().known(), there) {
             (Some(shape), _) => place.shape_in_file(&shape),
-            (None, Some(there)) => there.shape().to_vec(),
+            (None, Some(there)) => partly_known(variable.shape(), place, there.shape()),
             (None, None) => Vec::new(),
         };
         let info = ArrayInfo::new(variable.dtype(), &shape);
@@ -148,4 +167,41 @@ fn put(
     }
     assign(&values)?;
     Ok(metadata)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loopwright_nn::{Dense, Module};
+    use loopwright_interp as _;
+    use loopwright_tensor::DType;
+
+    #[test]
+    fn a_file_that_does_not_fit_a_partly_inferred_shape_is_named_with_its_array() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let path = folder.path().join("net.safetensors");
+        let bias = Array::zeros(DType::F32, &[4]).expect("room");
+        // The layer has 4 outputs, and any number of inputs.
+        for (shape, fits) in [
+            (&[4, 3][..], true),
+            (&[5, 3], false),
+            (&[4], false),
+            (&[4, 3, 1], false),
+        ] {
+            let weight = Array::zeros(DType::F32, shape).expect("room");
+            let arrays = [("weight", &weight), ("bias", &bias)];
+            write(&path, arrays, &BTreeMap::new()).expect("room");
+            let dense = Dense::new(4);
+            let loaded = load(&path, &dense.entries());
+            if fits {
+                loaded.expect("it fits");
+                continue;
+            }
+            let error = loaded.expect_err("it does not fit").to_string();
+            assert!(
+                error.contains("net.safetensors") && error.contains("weight"),
+                "{shape:?}: {error}"
+            );
+        }
+    }
 }

@@ -142,9 +142,10 @@ pub struct Report {
     pub file: PathBuf,
     /// Whether the default was not beaten, and is what is kept.
     pub kept_default: bool,
-    /// Whether winner and default were measured once more at the end; else the time was up, or somebody
-    /// interrupted, and the times are those from when the winner was found.
+    /// Whether winner and default were measured once more at the end. A winner that was not is not kept.
     pub confirmed: bool,
+    /// How many times as fast as the default a winner was that could not be measured again, and was not kept.
+    pub unconfirmed: Option<f64>,
     /// The mutations that lead from the start to it.
     pub found_by: Vec<String>,
     /// How candidates ended.
@@ -320,6 +321,7 @@ pub fn tune(options: &Options, tell: &mut dyn FnMut(&Progress)) -> Result<Report
         kept_default,
         confirmed,
     } = tuning.confirm(deadline);
+    let unconfirmed = (!confirmed).then_some(1.0 / tuning.best.relative);
     if kept_default {
         tuning.best = Best {
             version: Version::Default,
@@ -349,6 +351,7 @@ pub fn tune(options: &Options, tell: &mut dyn FnMut(&Progress)) -> Result<Report
         file: options.out.clone(),
         kept_default,
         confirmed,
+        unconfirmed,
         found_by: tuning.best.path,
         counts: tuning.counts,
         flops: tuning.ceiling.flops,
@@ -548,9 +551,13 @@ impl Tuning<'_> {
         if self.best.version == Version::Default {
             return not_beaten(default);
         }
-        let found = kept(default, default * self.best.relative, false);
+        // What was found and not measured again is told, and not kept: one lucky measurement is no speed.
+        let found = Confirmed {
+            kept_default: true,
+            ..kept(default, default, false)
+        };
         if self.options.stop.load(Ordering::Relaxed) {
-            // Somebody is waiting for the end; the winner won twice when it was found.
+            // Somebody is waiting for the end; the log has the winner, for whoever goes on.
             return found;
         }
         self.process.set_deadline(deadline);

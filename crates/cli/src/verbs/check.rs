@@ -61,7 +61,8 @@ pub(crate) fn check(
         terminal.json(&document(&report, options.seed, seconds))?;
     } else {
         tables(&report, options.table, terminal)?;
-        conclude(&report, options.seed, seconds, terminal)?;
+        let compares = device.backend().capabilities().computes;
+        conclude(&report, compares, (options.seed, seconds), terminal)?;
     }
     // The output may be gone; the result is still the exit code.
     terminal.flush()?;
@@ -176,8 +177,8 @@ fn tables(report: &Report, all: bool, terminal: &mut Terminal) -> Result<(), Fai
 
 fn conclude(
     report: &Report,
-    seed: u64,
-    seconds: f64,
+    compares: bool,
+    (seed, seconds): (u64, f64),
     terminal: &mut Terminal,
 ) -> Result<(), Failure> {
     let style = terminal.style;
@@ -195,8 +196,9 @@ fn conclude(
         let more = report.failures.len() - SHOWN;
         terminal.line(format!("... and {more} more; `--json` lists all"))?;
     }
-    let verdict = match report.failed {
-        0 => style.good("no difference"),
+    let verdict = match (report.failed, compares) {
+        (0, true) => style.good("no difference"),
+        (0, false) => style.warning("no values were compared"),
         _ => style.error("failed"),
     };
     let blocked = match report.blocked {

@@ -29,13 +29,18 @@ pub(crate) fn dump(
             "`--unoptimised` is about the kernel; use it with `--stage kernel`",
         ));
     }
-    if options.explain && options.stage != Some(Stage::Tree) {
+    // What is explained is the tree, so it need not be said.
+    let stage = match (options.stage, &options.out) {
+        (None, None) if options.explain => Some(Stage::Tree),
+        (stage, _) => stage,
+    };
+    if options.explain && stage != Some(Stage::Tree) {
         return Err(Failure::usage(
             "`--explain` is about the loops; use it with `--stage tree`",
         ));
     }
     let opened = Opened::new(&options.program, settings)?.with_tuned();
-    match (options.stage, &options.out) {
+    match (stage, &options.out) {
         (None, None) => return Err(Failure::usage("give `--stage STAGE` or `--out DIR`")),
         (None, Some(directory)) => {
             Folder::new(directory, &options.program)?.write_all(&opened, terminal)?;

@@ -10,6 +10,8 @@ use crate::stores::Stores;
 use crate::table::Table;
 use crate::terminal::{Shown as _, Terminal, complain};
 use crate::units;
+use crate::verify::coverage;
+use indicatif::{ProgressBar, ProgressStyle};
 use loopwright::backend::Plainer;
 use loopwright::graph::{Array, Binding, Graph, NodeId, NodeOp};
 use loopwright::ops::DType;
@@ -140,11 +142,18 @@ impl Run<'_> {
         stream.wait()?;
         let statics = opened.given_statics();
         let mut times = Vec::new();
+        let bar = self.checking_bar();
         for _ in 0..options.repeat {
             let clock = Instant::now();
-            routine.run(&statics)?;
+            let ran = routine.run(&statics);
             times.push(clock.elapsed());
+            bar.inc(1);
+            if let Err(error) = ran {
+                bar.finish_and_clear();
+                return Err(error.into());
+            }
         }
+        bar.finish_and_clear();
         Ok(Done {
             given,
             results: self.results(&compiled, &routine)?,
@@ -157,6 +166,20 @@ impl Run<'_> {
                 false => None,
             },
         })
+    }
+
+    /// What is shown while runs are checked, which takes far longer than they do: on a terminal, and on stderr.
+    fn checking_bar(&self) -> ProgressBar {
+        if !self.settings.verify() || self.options.json {
+            return ProgressBar::hidden();
+        }
+        let bar = ProgressBar::new(u64::from(self.options.repeat));
+        let template = "  {spinner} checking  [{bar:32}] {pos} of {len} runs  {elapsed}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.enable_steady_tick(Duration::from_millis(100));
+        bar
     }
 
     /// Gives the routine the values of all inputs and states, from files or at random; each is let go
@@ -283,9 +306,13 @@ impl Run<'_> {
         let ran = match done.times.len() {
             1 => format!("in {}", units::duration(median)),
             runs => format!(
-                "{runs} times, median {}, best {}",
+                "{runs} times, median {}, best {}{}",
                 units::duration(median),
-                units::duration(best)
+                units::duration(best),
+                self.rates(best)
+                    .map_or_else(String::new, |(flops, bytes)| format!(
+                        " ({flops:.3} GFLOP/s, {bytes:.3} GB/s)"
+                    ))
             ),
         };
         let verify = self.settings.verify();
@@ -296,10 +323,17 @@ impl Run<'_> {
                 1 => "the run agrees".to_owned(),
                 runs => format!("all {runs} runs agree"),
             };
-            terminal.line(format!(
-                "  {:9}  {text} with the interpreter and the reference",
-                "verified"
-            ))?;
+            let coverage = coverage();
+            let with = match coverage.is_full() {
+                true => "with the interpreter and the reference".to_owned(),
+                false => format!(
+                    "with the reference in a sample of {} of {} elements ({:.2} %)",
+                    coverage.checked,
+                    coverage.elements,
+                    coverage.share() * 100.0
+                ),
+            };
+            terminal.line(format!("  {:9}  {text} {with}", "verified"))?;
         }
         for result in &done.results {
             let name = style.strong(&result.name);
@@ -328,6 +362,31 @@ impl Run<'_> {
             terminal.line(trace_written(path))?;
         }
         Ok(())
+    }
+
+    /// What a time means: billions of arithmetic operations a second, as the cost model counts them, and of bytes of inputs,
+    /// states and results, each once. `None` where checking is part of the time, and for devices that compute nothing.
+    fn rates(&self, time: Duration) -> Option<(f64, f64)> {
+        let opened = self.opened;
+        if self.settings.verify() || !opened.device.backend().capabilities().computes {
+            return None;
+        }
+        let flops = opened.flops()?;
+        let graph = &opened.graph;
+        let outputs = graph.outputs().iter().map(|output| output.node);
+        let updates = graph.updates().iter().map(|update| update.state);
+        let bytes: f64 = graph
+            .parameters()
+            .chain(outputs)
+            .chain(updates)
+            .map(|node| {
+                let elements = self.binding.elements(graph, node) as f64;
+                elements * graph.node(node).dtype.bytes() as f64
+            })
+            .sum();
+        // Clocks have steps; nothing takes no time at all.
+        let seconds = time.as_secs_f64().max(1e-9);
+        Some((flops / seconds / 1e9, bytes / seconds / 1e9))
     }
 
     fn document(&self, done: &Done) -> Value {
@@ -393,6 +452,11 @@ impl Run<'_> {
             "runs": done.times.len(),
             "compile_ms": units::milliseconds(done.compile),
             "from_cache": done.from_cache,
+            "schedule": match (&options.program.schedule, opened.tuned) {
+                (Some(_), _) => "file",
+                (None, true) => "tuned",
+                (None, false) => "default",
+            },
         });
         if let Some(plainer) = &done.plainer {
             document["plainer_schedule"] = json!({
@@ -400,9 +464,16 @@ impl Run<'_> {
                 "in_its_place": plainer.effort.describe(),
             });
         }
+        if let Some((flops, bytes)) = self.rates(best) {
+            document["gflops"] = json!(flops);
+            document["gbytes_per_second"] = json!(bytes);
+        }
         // Keys of what was asked for alone.
         if self.settings.verify() {
+            let coverage = coverage();
             document["verified"] = json!(true);
+            document["verified_elements"] = json!(coverage.checked);
+            document["verified_share"] = json!(coverage.share());
         }
         if let Some(stores) = &done.stores {
             document["stores"] = stores.json();

@@ -307,12 +307,24 @@ fn conclude(report: &Report, options: &Options, terminal: &mut Terminal) -> Resu
         true => String::new(),
         false => format!(" ({})", bad.join(", ")),
     };
-    terminal.line(format!(
-        "  {:9}  {}{bad}; {}",
-        "tried",
-        units::count(counts.tried, "candidate"),
-        report.ended
-    ))?;
+    let tried = match counts.tried {
+        // What the time went into, and what would be enough.
+        0 if report.ended == "the time is up" => format!(
+            "no candidate: the reference and the first runs of {} each took all of the {:.0} s; `--seconds {:.0}` leaves \
+             time to search",
+            time(report.before_ms / 1e3),
+            options.time.as_secs_f64(),
+            (options.time.as_secs_f64() * 4.0)
+                .max(report.before_ms / 1e3 * 200.0)
+                .ceil()
+        ),
+        tried => format!(
+            "{}{bad}; {}",
+            units::count(tried, "candidate"),
+            report.ended
+        ),
+    };
+    terminal.line(format!("  {:9}  {tried}", "tried"))?;
     let speed = |ms: f64, rate: f64, share: f64| {
         let share = match share > 0.0 {
             true => format!(", {:.0}% of the roofline", share * 100.0),
@@ -334,13 +346,14 @@ fn conclude(report: &Report, options: &Options, terminal: &mut Terminal) -> Resu
         "after",
         speed(report.after_ms, report.gflops_after, report.roofline_share)
     ))?;
-    let verdict = match report.kept_default {
-        true => "nothing faster was found; the default is kept".to_owned(),
-        false => style.good(&format!("{:.2} times as fast", report.speedup)),
-    };
-    let verdict = match report.confirmed {
-        true => verdict,
-        false => format!("{verdict}, as it was found; there was no time to measure it again"),
+    let verdict = match (report.unconfirmed, report.kept_default) {
+        (Some(speedup), _) => format!(
+            "what was {speedup:.2} times as fast when it was found could not be measured again; the default is kept, and \
+             `--resume` goes on"
+        ),
+        (None, true) if counts.tried == 0 => "the default is kept".to_owned(),
+        (None, true) => "nothing faster was found; the default is kept".to_owned(),
+        (None, false) => style.good(&format!("{:.2} times as fast", report.speedup)),
     };
     terminal.line(format!("  {:9}  {verdict}", ""))?;
     if report.roofline_share >= NEAR_THE_ROOF {

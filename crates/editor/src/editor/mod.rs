@@ -11,7 +11,7 @@ use crate::history::{History, Version};
 use crate::keys::{self, Action};
 use crate::measure::{Compiled, Measurement, News, Report};
 use crate::menu::Menu;
-use crate::pane::Tab;
+use crate::pane::{Sought, Tab};
 use crate::prompt::{Prompt, Purpose};
 use crate::scene::Scene;
 use crate::units;
@@ -162,6 +162,8 @@ pub(crate) struct Editor {
     pub(crate) pane_scroll: usize,
     /// Lines of the tree, and of the pane, that there is room for.
     page: (usize, usize),
+    /// Whether the pane is to be scrolled to what is about the place of the cursor.
+    follow: bool,
     /// Whether the tree is to be scrolled to the cursor.
     reveal: bool,
     pub(crate) live: bool,
@@ -201,6 +203,7 @@ impl Editor {
             both: false,
             tree_scroll: 0,
             pane_scroll: 0,
+            follow: false,
             page: (1, 1),
             reveal: true,
             live: true,
@@ -291,6 +294,27 @@ impl Editor {
         }
     }
 
+    /// The line of the pane that is about the place of the cursor.
+    fn line_of_cursor(&self) -> Option<usize> {
+        let row = self.row()?;
+        let rows = &self.scene.rows;
+        let dim = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
+        let own = rows.get(row)?;
+        let of_dim = dim(&own.name);
+        let place = match own.is_loop() {
+            true => {
+                let before = rows[..row].iter();
+                let before = before.filter(|other| other.is_loop() && dim(&other.name) == of_dim);
+                Sought::Loop {
+                    dim: &of_dim,
+                    nth: before.count(),
+                }
+            }
+            false => Sought::Step(&own.name),
+        };
+        self.tab.line_of(self.pane_text().0, place)
+    }
+
     /// What the world is asked for since the last call.
     pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
@@ -308,6 +332,13 @@ impl Editor {
         }
         let last = self.scene.rows.len().saturating_sub(page);
         self.tree_scroll = self.tree_scroll.min(last);
+        if std::mem::take(&mut self.follow)
+            && both
+            && let Some(line) = self.line_of_cursor()
+        {
+            // With what is before it in sight.
+            self.pane_scroll = line.saturating_sub(self.page.1 / 3);
+        }
         let lines = self.pane_text().0.lines().count();
         self.pane_scroll = self.pane_scroll.min(lines.saturating_sub(self.page.1));
     }
@@ -456,6 +487,7 @@ impl Editor {
         {
             self.cursor = cursor;
             self.reveal = true;
+            self.follow = true;
             // Where only the code is shown the cursor would move unseen.
             self.side = Side::Tree;
         }
