@@ -70,10 +70,16 @@ def calls(rounds: int) -> None:
 
 def conversions(rounds: int) -> None:
     given = np.ones((1024, 1024), "float32")
+    protected = given.copy()
+    protected.flags.writeable = False
     x = lw.asarray(given) + 1.0
     x.realize()
+    double = lw.jit(lambda x: x[:1] * 2.0)
     sides = {
+        # Copied: what can be written is read at once.
         "from numpy": lambda: lw.asarray(given),
+        "from numpy, read-only": lambda: lw.asarray(protected),
+        "argument of a jitted function": lambda: double(given),
         "to numpy": lambda: np.asarray(x),
         "from DLPack": lambda: lw.from_dlpack(given),
         "to DLPack": lambda: np.from_dlpack(x),

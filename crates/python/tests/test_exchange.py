@@ -189,6 +189,26 @@ def test_lent_memory_is_read_only():
         (np.ctypeslib.ctypes.c_char * 8).from_buffer(x)
 
 
+def test_who_cannot_be_told_that_memory_is_read_only_gets_a_copy():
+    class Old:
+        """Asks as consumers did before DLPack had versions."""
+
+        def __init__(self, x):
+            self.x = x
+
+        def __dlpack__(self, *, stream=None):
+            return self.x.__dlpack__()
+
+        def __dlpack_device__(self):
+            return self.x.__dlpack_device__()
+
+    x = lw.ones((128, 64)) + 0.0
+    assert np.from_dlpack(Old(x)).ctypes.data != address(x)
+    assert np.from_dlpack(x).ctypes.data == address(x)
+    with pytest.raises(BufferError, match="read only"):
+        x.__dlpack__(copy=False)
+
+
 def test_strided_memory_is_copied_or_refused():
     given = np.arange(24.0).reshape(4, 6)[::2, 1::2]
     x = lw.asarray(given)

@@ -447,12 +447,19 @@ impl Array {
     pub(crate) fn try_view(&self, py: Python<'_>, step: &Step) -> PyResult<Option<Array>> {
         let (value, version) = self.read();
         let (cell, map) = self.root();
-        let map = map.map_or_else(|| Map::whole(&value), |map| (*map).clone());
-        let Some(map) = map.then(step)? else {
+        let whole = Map::whole(&value);
+        let Some(map) = map.as_deref().unwrap_or(&whole).then(step)? else {
             return Ok(None);
         };
-        let local = Map::whole(&value).then(step)?;
-        let seen = local.map_or_else(|| map.read(&value), |local| local.read(&value));
+        // From what it stands for now, which is nearer than the cell.
+        let local = match step {
+            Step::At(_) => whole.then(step)?,
+            _ => None,
+        };
+        let seen = match local {
+            Some(local) => local.read(&value),
+            None => value.parts(|part| step.apply(part)),
+        };
         for part in seen.tensors() {
             part.check().map_err(|error| match step {
                 Step::At(_) => outside(&error),
