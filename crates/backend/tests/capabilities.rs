@@ -1,11 +1,12 @@
 //! What a backend can do decides what it is given.
 
 use loopwright_backend::{
-    Backend, BackendError, Capabilities, CompileOptions, Compiler, Describe, Executable,
-    KernelBackend, ProgramError, Target,
+    Backend, BackendError, Capabilities, CompileOptions, Describe, Executable, KernelBackend,
+    Stages, Target,
 };
 use loopwright_graph::parse;
 use loopwright_kernel::Module;
+use loopwright_kernel::passes::Pipeline;
 use loopwright_ops::{DType, Op};
 use loopwright_text::Source;
 use std::sync::Arc;
@@ -37,15 +38,15 @@ impl KernelBackend for Poor {
     }
 }
 
+/// Why a program is refused with the schedule that is chosen first.
 fn refusal(capabilities: Capabilities, program: &str) -> String {
-    let compiler = Compiler::new(
-        Backend::kernel_backend(Poor(capabilities)),
-        CompileOptions::default(),
-    );
+    let backend = Backend::kernel_backend(Poor(capabilities));
     let source = Source::new("test.lw", format!("loopwright program 1\n{program}"));
     let graph = parse(&source).unwrap_or_else(|error| panic!("{}", error.render(&source)));
-    match compiler.compile(&graph, None) {
-        Err(ProgramError::Backend(error @ BackendError::Unsupported { .. })) => error.to_string(),
+    let stages = Stages::new(&graph, None, &backend.target(), &Pipeline::standard());
+    let stages = stages.expect("it can be lowered");
+    match backend.compile(&[stages.unit()], &CompileOptions::default()) {
+        Err(error @ BackendError::Unsupported { .. }) => error.to_string(),
         Err(other) => panic!("it is unsupported, not: {other}"),
         Ok(_) => panic!("it compiles"),
     }
