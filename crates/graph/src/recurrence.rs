@@ -50,7 +50,7 @@ impl Graph {
 
     /// The nodes in an order in which they can be computed; those of a recurrence together, by number.
     pub fn ordered_components(&self) -> Vec<Vec<NodeId>> {
-        let found = components(self.nodes.len(), &mut |at, see| {
+        let found = components(self.nodes.len(), |at, see| {
             let node = &self.nodes[at];
             node.inputs.iter().for_each(|input| see(input.0 as usize));
             if let NodeOp::Previous { of, .. } = node.op {
@@ -167,7 +167,7 @@ impl Graph {
 /// order. `edges` shows where a node points to.
 pub fn components(
     count: usize,
-    edges: &mut dyn FnMut(usize, &mut dyn FnMut(usize)),
+    mut edges: impl FnMut(usize, &mut dyn FnMut(usize)),
 ) -> Vec<Vec<usize>> {
     const UNSEEN: usize = usize::MAX;
     // Tarjan's algorithm, with a stack of its own: graphs are deep.
@@ -233,7 +233,7 @@ mod tests {
     fn components_come_after_what_they_point_to() {
         // 0 -> 1 -> 2 -> 1, 3 -> 0, 4 -> 4.
         let edges = [vec![1], vec![2], vec![1], vec![0], vec![4]];
-        let found = components(5, &mut |at, see| edges[at].iter().for_each(|to| see(*to)));
+        let found = components(5, |at, see| edges[at].iter().for_each(|to| see(*to)));
         assert_eq!(found, [vec![1, 2], vec![0], vec![3], vec![4]]);
     }
 }

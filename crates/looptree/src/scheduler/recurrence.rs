@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 /// need goes behind them, everything else before them.
 pub(super) fn arrange(
     graph: &Graph,
-    steps: &mut Vec<NodeSchedule>,
+    steps: &mut [NodeSchedule],
     reasons: &mut FxHashMap<NodeId, Reasons>,
 ) {
     for recurrence in graph.recurrences() {

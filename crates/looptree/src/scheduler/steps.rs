@@ -113,10 +113,12 @@ impl Work<'_> {
     fn folds_before_stores(&self, steps: &mut Steps) -> Result<(), ScheduleError> {
         let graph = self.graph();
         let updates = graph.updates();
+        let delayed: FxHashSet<NodeId> = graph.delays().map(|delay| delay.of).collect();
         for (at, update) in updates.iter().enumerate() {
             let reads = self.reads(update.value, steps)?;
             let mut folds = reads.iter().map(|read| read.node).filter(|node| {
                 matches!(graph.node(*node).op, NodeOp::Reduce { .. })
+                    && !delayed.contains(node)
                     && reading_steps(*node, steps) == [update.value]
             });
             let Some(fold) = folds.next_back() else {

@@ -66,7 +66,7 @@ fn zeros(x: &Tensor, hidden: usize) -> Result<Tensor, TensorError> {
     let mut batch = batch.clone();
     batch.name = None;
     Ok(Tensor::zeros(
-        &Shape::new([batch, Axis::of(hidden)]),
+        Shape::new([batch, Axis::of(hidden)]),
         x.dtype(),
     ))
 }

@@ -53,7 +53,7 @@ impl Loops {
             .iter()
             .map(|carried| (carried.previous.node.id, at[&carried.next.node.id]))
             .collect();
-        let found = components(order.len(), &mut |place, see| {
+        let found = components(order.len(), |place, see| {
             let node = &order[place].node;
             if !program.is_given(place) {
                 node.inputs.iter().for_each(|input| see(at[&input.node.id]));
