@@ -588,8 +588,8 @@ fn a_run_that_is_told_to_end_has_the_exit_code_of_the_signal() {
         let output = child.stdout.as_mut().expect("a pipe");
         output.read_exact(&mut first).expect("it says something");
         kill_process(Pid::from_child(&child), signal).expect("it runs");
-        let drained = child.stdout.take().expect("a pipe");
-        std::thread::spawn(move || drained.bytes().for_each(drop));
+        let mut drained = child.stdout.take().expect("a pipe");
+        std::thread::spawn(move || std::io::copy(&mut drained, &mut std::io::sink()));
         let status = child.wait().expect("it is our child");
         assert_eq!(status.code(), Some(code), "{status}");
     }

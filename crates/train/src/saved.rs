@@ -172,8 +172,8 @@ fn put(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loopwright_nn::{Dense, Module};
     use loopwright_interp as _;
+    use loopwright_nn::{Dense, Module};
     use loopwright_tensor::DType;
 
     #[test]
