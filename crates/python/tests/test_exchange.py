@@ -7,6 +7,7 @@ import copy
 import gc
 import pickle
 import threading
+import time
 import weakref
 
 import loopwright as lw
@@ -140,6 +141,8 @@ def test_a_thread_that_writes_lent_memory_changes_no_result_that_was_asked_for()
             with lock:
                 asked = buffer[0] * 2.0 + 1.0
                 y = lw.asarray(buffer) * 2.0 + 1.0
+            while buffer[0] * 2.0 + 1.0 == asked:
+                time.sleep(0)
             np.testing.assert_array_equal(np.asarray(y), np.full(4096, asked))
     finally:
         stop.set()

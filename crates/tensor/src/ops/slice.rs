@@ -282,3 +282,38 @@ impl Tensor {
         Ok(Tensor::from(places))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Slice;
+
+    #[test]
+    fn ranges_have_steps_and_ends_up_to_the_limits_of_64_bits() {
+        let limits = [
+            i64::MIN,
+            i64::MIN + 1,
+            -7,
+            -1,
+            0,
+            1,
+            3,
+            i64::MAX - 1,
+            i64::MAX,
+        ];
+        for size in [0, 1, 5] {
+            for step in limits.into_iter().filter(|step| *step != 0) {
+                for start in limits {
+                    let (from, count) = Slice::range(Some(start), None, step, size);
+                    // One by one, in numbers that cannot overflow.
+                    let mut expected = 0;
+                    let mut at = i128::from(from);
+                    while (0..i128::from(size)).contains(&at) {
+                        expected += 1;
+                        at += i128::from(step);
+                    }
+                    assert_eq!(count, expected, "{start}::{step} of {size}");
+                }
+            }
+        }
+    }
+}
