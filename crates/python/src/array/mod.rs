@@ -118,7 +118,7 @@ impl Value {
             re: function(&self.re),
             im: self.im.as_ref().map(function),
             session: self.session.clone(),
-            waiting: self.waiting + 1,
+            waiting: self.waiting.saturating_add(1),
         }
     }
 
@@ -143,7 +143,7 @@ impl Value {
                 None => cast.re.zeros_like(),
             });
         }
-        cast.waiting += 1;
+        cast.waiting = cast.waiting.saturating_add(1);
         cast
     }
 
@@ -377,8 +377,10 @@ impl Array {
 
 /// What is waiting for several operands together.
 pub(crate) fn waiting(values: &[&Value]) -> u32 {
-    let total = values.iter().map(|value| value.waiting).sum::<u32>();
-    total.saturating_add(1)
+    // Shared operands are counted once for each use, so that it may grow without end while a function is traced.
+    values
+        .iter()
+        .fold(1, |total, value| total.saturating_add(value.waiting))
 }
 
 /// The device of several operands, which must be the same.
