@@ -50,6 +50,29 @@ fn through(blocks: &[TransformerBlock], x: &Tensor) -> Tensor {
     blocks.iter().fold(x.clone(), |x, block| block.forward(&x))
 }
 
+/// A hundred rows of 16 KB that are needed at the same time, in every iteration of a parallel loop.
+#[test]
+fn private_arrays_of_more_than_a_stack_lie_in_the_memory_of_each_worker() {
+    agree(|| {
+        let x = waves(&[6, 4000]).named(["i", "j"]);
+        let row = |at: usize| (&x * (at as f32 + 1.0)).sin().label(&format!("row{at}"));
+        let rows: Vec<Tensor> = (0..100).map(row).collect();
+        let sum = rows
+            .iter()
+            .rev()
+            .skip(1)
+            .fold(rows[99].clone(), |sum, row| sum + row);
+        let mut schedule = String::from("loopwright schedule 1\n");
+        for at in 0..100 {
+            let share = if at == 0 { "" } else { "share=1, " };
+            schedule.push_str(&format!("row{at}: {share}i parallel, j\n"));
+        }
+        schedule.push_str("y0: share=1, i parallel, j\n");
+        sum.loops()?.set_schedule(&schedule)?;
+        Ok(vec![sum])
+    });
+}
+
 #[test]
 fn the_gradient_of_sixteen_layers_of_a_transformer_with_64_channels_compiles() {
     agree(|| {
