@@ -88,10 +88,9 @@ output d = max[i](a)
         let device = runtime.device(place.backend).expect("available");
         assert_eq!(device.name(), format!("{}:0", place.backend));
         assert_eq!(device.backend().name(), place.backend);
-        assert_eq!(
-            message(runtime.device("gpu")),
-            "there is no device `gpu`; the devices are cc, interp and auto"
-        );
+        let refused = message(runtime.device("gpu"));
+        assert!(refused.starts_with("there is no device `gpu`; the devices are "), "{refused}");
+        assert!(refused.contains(place.backend) && refused.ends_with(" and auto"), "{refused}");
         assert_eq!(
             message(runtime.device(&format!("{}:7", place.backend))),
             format!("`{}` has 1 device(s), numbered from 0; there is no 7", place.backend)

@@ -11,7 +11,7 @@ use loopwright_text::Source;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::Duration;
-use {loopwright_cc as _, loopwright_interp as _};
+use {loopwright_cc as _, loopwright_gccjit as _, loopwright_interp as _, loopwright_x86 as _};
 
 /// A backend and a scheduler that a test runs on.
 #[derive(Clone, Copy, Debug)]
@@ -34,26 +34,52 @@ macro_rules! everywhere {
             $(#[$attribute])*
             #[test]
             fn interp_sync() {
-                test(Place { backend: "interp", scheduler: Scheduler::Sync });
+                Place { backend: "interp", scheduler: Scheduler::Sync }.run(test);
             }
 
             $(#[$attribute])*
             #[test]
             fn interp_threads() {
-                test(Place { backend: "interp", scheduler: Scheduler::Threads });
+                Place { backend: "interp", scheduler: Scheduler::Threads }.run(test);
             }
 
             $(#[$attribute])*
             #[test]
             fn cc_sync() {
-                test(Place { backend: "cc", scheduler: Scheduler::Sync });
+                Place { backend: "cc", scheduler: Scheduler::Sync }.run(test);
             }
 
             $(#[$attribute])*
             #[test]
             fn cc_threads() {
-                test(Place { backend: "cc", scheduler: Scheduler::Threads });
+                Place { backend: "cc", scheduler: Scheduler::Threads }.run(test);
             }
+
+            $(#[$attribute])*
+            #[test]
+            fn x86_sync() {
+                Place { backend: "x86", scheduler: Scheduler::Sync }.run(test);
+            }
+
+            $(#[$attribute])*
+            #[test]
+            fn x86_threads() {
+                Place { backend: "x86", scheduler: Scheduler::Threads }.run(test);
+            }
+
+            $(#[$attribute])*
+            #[test]
+            fn gccjit_sync() {
+                Place { backend: "gccjit", scheduler: Scheduler::Sync }.run(test);
+            }
+
+            $(#[$attribute])*
+            #[test]
+            fn gccjit_threads() {
+                Place { backend: "gccjit", scheduler: Scheduler::Threads }.run(test);
+            }
+
+
         })*
     };
 }
@@ -66,6 +92,19 @@ pub fn cache() -> PathBuf {
 }
 
 impl Place {
+    /// Runs a test here, where the backend can be used. The interpreter always can, and `cc` must be there.
+    pub fn run(self, test: fn(Place)) {
+        match self.kernel_backend().availability() {
+            Err(why) if !["interp", "cc"].contains(&self.backend) => eprintln!("SKIP: {why}"),
+            _ => test(self),
+        }
+    }
+
+    /// Whether it runs a compiler as a process, whose log and results are kept.
+    pub fn runs_a_compiler(self) -> bool {
+        self.backend == "cc"
+    }
+
     pub fn options(self) -> RuntimeOptions {
         RuntimeOptions {
             scheduler: Some(self.scheduler),
