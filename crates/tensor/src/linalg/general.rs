@@ -166,8 +166,8 @@ fn balanced(size: usize, element: impl Fn(usize, usize) -> f64) -> Vec<f64> {
 fn finish(vectors: &mut Square, powers: &[f64]) {
     let size = vectors.size();
     for column in 0..size {
-        for row in 0..size {
-            let x = vectors.at(row, column).times(powers[row]);
+        for (row, power) in powers.iter().enumerate().take(size) {
+            let x = vectors.at(row, column).times(*power);
             *vectors.at_mut(row, column) = x;
         }
         let largest = (0..size).fold(0.0f64, |most, row| most.max(vectors.at(row, column).abs()));
