@@ -95,6 +95,7 @@ impl Strided {
                 to.copy_from_slice(unsafe { std::slice::from_raw_parts(self.address, to.len()) });
             }
             drop(owner);
+            array.normalise();
             return Ok(Tensor::of(array));
         }
         let mut to = array.bytes_mut().chunks_exact_mut(bytes);
