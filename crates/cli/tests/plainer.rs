@@ -55,14 +55,40 @@ output y = sum[k](a * b)
 
 const REASON: &str = "it has vectors";
 
+const TESTS: [(&str, fn()); 2] = [
+    (
+        "a_schedule_of_ours_that_is_refused_is_named_by_a_warning_by_json_and_by_explain",
+        a_schedule_of_ours_that_is_refused_is_named_by_a_warning_by_json_and_by_explain,
+    ),
+    (
+        "a_schedule_of_the_user_that_is_refused_is_an_error",
+        a_schedule_of_the_user_that_is_refused_is_an_error,
+    ),
+];
+
+/// Lists or runs the tests, as runners of tests ask for it.
 fn main() -> ExitCode {
-    let verb = std::env::args().nth(1);
-    if verb.is_some_and(|word| ["run", "dump"].contains(&word.as_str())) {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let has = |word: &str| arguments.iter().any(|argument| argument == word);
+    if has("run") || has("dump") {
         return loopwright_cli::main();
     }
-    a_schedule_of_ours_that_is_refused_is_named_by_a_warning_by_json_and_by_explain();
-    a_schedule_of_the_user_that_is_refused_is_an_error();
-    println!("a schedule of ours gives way and is named; one of the user is an error");
+    if has("--list") {
+        if !has("--ignored") {
+            TESTS.iter().for_each(|(name, _)| println!("{name}: test"));
+        }
+        return ExitCode::SUCCESS;
+    }
+    let filters: Vec<&String> = arguments
+        .iter()
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    for (name, test) in TESTS {
+        if filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str())) {
+            test();
+            println!("test {name} ... ok");
+        }
+    }
     ExitCode::SUCCESS
 }
 
