@@ -77,6 +77,18 @@ pub const OTHER_VARIABLES: &[(&str, &str)] = &[
         "Tests: how many random cases are tried of files, configurations and command lines.",
     ),
     ("LOOPWRIGHT_SEED", "Tests: the seed of random cases."),
+    (
+        "LOOPWRIGHT_TARGETS_SEED",
+        "Tests: the seed of the random machines of `crates/targets`.",
+    ),
+    (
+        "LOOPWRIGHT_FIRST_SEED",
+        "Tests: the first seed of random recurrences.",
+    ),
+    (
+        "LOOPWRIGHT_SEEDS",
+        "Tests: how many seeds of random recurrences.",
+    ),
 ];
 
 /// Variables by name. An empty one counts as not set.

@@ -122,7 +122,7 @@ fn idx_files() {
         (idx(8, &[u32::MAX; 3], &[1]), "does not fit into memory"),
         (
             idx(8, &[u32::MAX], &[1]),
-            "takes 4294967295 bytes, and 1 are there",
+            "takes 4294967295 bytes, and the file holds 9 at most",
         ),
         (
             idx(8, &[2], &[1, 2, 3]),

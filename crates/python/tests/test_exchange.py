@@ -208,8 +208,9 @@ def test_who_cannot_be_told_that_memory_is_read_only_gets_a_copy():
     x = lw.ones((128, 64)) + 0.0
     assert np.from_dlpack(Old(x)).ctypes.data != address(x)
     assert np.from_dlpack(x).ctypes.data == address(x)
-    with pytest.raises(BufferError, match="read only"):
-        x.__dlpack__(copy=False)
+    np.testing.assert_array_equal(np.from_dlpack(Old(x)), np.asarray(x))
+    # The standard's suite asks for this without a version.
+    assert x.__dlpack__(copy=False) is not None
 
 
 def test_strided_memory_is_copied_or_refused():

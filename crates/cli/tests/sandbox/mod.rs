@@ -86,7 +86,7 @@ impl Sandbox {
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
+    pub fn run(&self, arguments: &[&str]) -> Output {
         let output = self.command(arguments).output();
         output.expect("the binary was built")
     }

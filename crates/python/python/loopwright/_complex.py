@@ -289,6 +289,8 @@ def _atanh(re: Array, im: Array) -> tuple[Array, Array]:
     over_re = _where(_op("is_inf", re) | _op("is_inf", im), zero, over_re)
     turn = _op("copysign", _number(math.pi / 2.0, re), im)
     turn = _where(_op("is_nan", im), im, turn)
+    # NaN beside anything finite is NaN in both parts; beside an infinity the quarter of a turn stays.
+    turn = _where(_op("is_nan", re) & ~_op("is_inf", im), re, turn)
     # On the cut above 1, the sign of a zero imaginary part says which side it is.
     across = _where((im == 0) & (x_near > 1.0), turn, across)
     along = _where(re == 0, x, _where(far, over_re, along))

@@ -120,13 +120,9 @@ pub(super) fn give<'py>(
             "arrays are given in memory of the host, and device {device:?} is asked for"
         )));
     }
-    // Before version 1 nothing says that memory is read-only, and who takes it may write.
+    // Before version 1 nothing says that memory is read-only, and who takes it may write. It gets memory of its own then,
+    // also with `copy=False`: what is given is a snapshot in any case, so that nobody can tell but by the address.
     let is_open = max_version.is_none_or(|(major, _)| major < 1);
-    if is_open && copy == Some(false) {
-        return Err(PyBufferError::new_err(
-            "an array's memory is read only, which DLPack says from version 1 on; allow a copy, or ask with max_version=(1, 0)",
-        ));
-    }
     let dtype = array.value().dtype();
     let mut elements = dense(py, array)?;
     if copy == Some(true) || is_open {

@@ -120,3 +120,12 @@ def test_sentences_are_understood_or_refused() -> None:
         specification.condition("``x_i`` is a prime number")
     with pytest.raises(specification.UnknownSentenceError):
         specification.claim("is ``large``")
+
+
+@pytest.mark.parametrize("size", [0.5, 1e10, 7e153, 1e300])
+def test_atanh_of_nan_beside_a_finite_imaginary_part_is_nan_in_both_parts(size: float) -> None:
+    for imaginary in (size, -size):
+        found = complex(lw.atanh(lw.asarray(complex(np.nan, imaginary), dtype=lw.complex128)))
+        assert np.isnan(found.real) and np.isnan(found.imag)
+    found = complex(lw.atanh(lw.asarray(complex(np.nan, np.inf), dtype=lw.complex128)))
+    assert found == complex(0.0, np.pi / 2)
