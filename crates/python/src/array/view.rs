@@ -333,7 +333,8 @@ impl Map {
             return read;
         }
         let mut made = value.parts(|part| self.apply(part));
-        made.waiting += self.steps.len() as u32;
+        let steps = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
+        made.waiting = made.waiting.saturating_add(steps);
         made
     }
 }
