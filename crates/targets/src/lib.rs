@@ -2,7 +2,7 @@
 //!
 //! What a schedule is depends on a [`Target`]: its caches, vectors, registers, threads and matrix unit. The machines that
 //! the compiler is developed on are a few of all there are, so [`random_target`] makes others, each named by a seed, and
-//! [`sweep`] takes a corpus of programs through the compiler for each of them: scheduled, lowered, validated, and written as
+//! [`sweep()`] takes a corpus of programs through the compiler for each of them: scheduled, lowered, validated, and written as
 //! code by every [`Writer`]. Nothing asks the machine at hand and nothing of it runs, so all machines can be had on any;
 //! a sample small enough is interpreted and compared with the reference evaluator.
 //!
@@ -11,7 +11,7 @@
 //! - [`machine`]: the machines.
 //! - [`programs`]: programs from text with random sizes: products of products, attention, convolutions, reductions.
 //! - [`networks`]: complete networks, forward and training steps, as the layers of `nn` make them.
-//! - [`writers`]: the code that is written.
+//! - [`writers()`]: the code that is written.
 //! - [`mod@sweep`]: machines × programs.
 //!
 //! ```
