@@ -89,7 +89,10 @@ def test_where() -> None:
     check("where", some("bool", (0,)), some("int8", ()), some("int8", ()))
     check("where", some("bool", (2, 1)), some("float64", (3,)), some("float64", ()))
     refused("where", some("int8", (3,)), some("int8", (3,)), some("int8", (3,)), errors=TypeError)
-    refused("where", condition, 1, 2, errors=TypeError)
+    # Two Python numbers have the default dtype of their kind, as from `asarray`.
+    found = lw.where(lw.asarray(condition), 1, 2)
+    assert found.dtype == lw.asarray(1).dtype
+    np.testing.assert_array_equal(np.asarray(found), np.where(condition, 1, 2))
 
 
 def test_nonzero() -> None:
