@@ -120,13 +120,13 @@ macro_rules! functions {
         /// The functions of a loaded library, named without their common `gcc_jit_`.
         pub(crate) struct Api {
             $(pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
-            /// Holds what the functions are in.
-            _library: Library,
         }
 
         impl Api {
-            /// Finds all functions in a library.
+            /// Finds all functions in a library, which stays loaded for good: it registers a function that runs when the
+            /// process ends, and a thread that unloads the library at that moment takes away the code that is about to run.
             pub(crate) fn find(library: Library) -> Result<Api, MissingSymbol> {
+                let library: &'static Library = Box::leak(Box::new(library));
                 Ok(Api {
                     $($name: {
                         let symbol = concat!("gcc_jit_", stringify!($name));
@@ -134,7 +134,6 @@ macro_rules! functions {
                         let found = unsafe { library.get(symbol.as_bytes()) };
                         *found.map_err(|_| MissingSymbol(symbol))?
                     },)*
-                    _library: library,
                 })
             }
         }

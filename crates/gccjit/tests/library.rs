@@ -195,3 +195,14 @@ fn code_is_what_it_was() {
         }
     }
 }
+
+#[test]
+fn the_library_stays_loaded_when_the_backend_that_loaded_it_is_gone() {
+    let Some(backend) = available(GccJit::new()) else {
+        return;
+    };
+    drop(backend);
+    // What the library registered to run at the process's end must still be there then, whichever thread dropped the backend.
+    let mapped = std::fs::read_to_string("/proc/self/maps").expect("a list of mappings");
+    assert!(mapped.contains("libgccjit"), "it was unloaded");
+}
