@@ -5,7 +5,8 @@
 For each module (all of them where none is named) the tests that take an array namespace are run twice, with
 array-api-strict and with Loopwright in its place, and a table says how many passed, failed and were skipped. Of what
 array-api-strict passes, everything is to pass: what does not, or is skipped, is listed. The exit code is 1 where less
-than 99.5 % of a module do, or a run was ended by a signal or took too long. Each file is a process of its own.
+than 99.5 % of a module do, or a run was ended by a signal or took too long. Each file is a process of its own, long
+files are several.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import resource
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 SCIPY = [
@@ -30,6 +31,9 @@ SCIPY = [
 MODULES = [*SCIPY, "sklearn"]
 SHARE = 0.995
 FOLDER = Path(__file__).parent
+
+# What became of each test, by name, and the runs that ended early.
+Outcomes = tuple[dict[str, str], list[str]]
 
 
 def files(module: str) -> list[str]:
@@ -45,62 +49,64 @@ def files(module: str) -> list[str]:
     return [str(path) for path in found if word in path.read_text()]
 
 
-def run(module: str, ours: bool, options: argparse.Namespace, rest: list[str]) -> tuple[dict[str, str], list[str]]:
-    """What became of each test of a module, and the files whose run was ended by a signal or took too long."""
-    all_of, ended = {}, []
-    for file in files(module):
-        found, code = run_file(module, file, ours, options, rest)
-        all_of |= found
-        if code < 0:
-            ended.append(f"{Path(file).name}: {-code}")
-    return all_of, ended
+def shares(file: str) -> int:
+    """How many processes a file's tests are spread over: long files have many tests."""
+    return 1 + Path(file).stat().st_size // 60_000
 
 
-def run_file(
-    module: str, file: str, ours: bool, options: argparse.Namespace, arguments: list[str]
-) -> tuple[dict[str, str], int]:
-    """What became of each test of a file, and the exit code."""
+def run_share(module: str, file: str, share: str, ours: bool, options: argparse.Namespace, rest: list[str]) -> Outcomes:
+    """What became of each test of a share of a file, by name, and how the process ended where it did so early."""
 
     def limited() -> None:
         most = options.memory << 30
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.xml"
+        record = Path(folder) / "outcomes"
         environment = {
             **os.environ,
             "SCIPY_ARRAY_API": '["array_api_strict"]',
             "PYTHONPATH": os.pathsep.join([str(FOLDER), os.environ.get("PYTHONPATH", "")]),
             "HYPOTHESIS_STORAGE_DIRECTORY": folder,
+            "RECORD_OUTCOMES": str(record),
+            "RECORD_SHARE": share,
         }
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=line"]
-        command += ["-W", "ignore", f"--junitxml={report}", f"--rootdir={folder}"]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "record_outcomes"]
+        command += ["-W", "ignore", "--tb=short", f"--rootdir={folder}"]
         command += ["-p", "as_array_api_strict"] if ours else []
         command += ["-k", "array_api and strict"] if module == "sklearn" else ["-m", "array_api_backends"]
-        command += [*arguments, file]
+        command += [*rest, file]
+        ended = ""
         try:
             code = subprocess.run(
                 command, env=environment, cwd=folder, check=False, timeout=options.seconds,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=limited,
             ).returncode  # fmt: skip
+            # 0: all passed, 1: some did not, 5: there were none.
+            if code not in (0, 1, 5):
+                ended = f"signal {-code}" if code < 0 else f"exit code {code}"
         except subprocess.TimeoutExpired:
-            return {}, -1
-        return (outcomes(report) if report.exists() else {}), code
+            ended = f"more than {options.seconds} s"
+        found = {}
+        for line in record.read_text(encoding="utf-8").splitlines() if record.exists() else []:
+            name, what = json.loads(line)
+            # Where a file lies outside of pytest's root its name is missing.
+            name = f"{Path(file).name}::{name.split('::', 1)[-1]}"
+            # An error after a test has passed counts; a pass after it does not.
+            if not found.get(name, "").startswith("failure"):
+                found[name] = what
+        within = [name for name, what in found.items() if what == "started"]
+        return found, [f"{Path(file).name}: {ended} {' '.join(within)}"] if ended else []
 
 
-def outcomes(report: Path) -> dict[str, str]:
-    """`passed`, `skipped` or the first line of the failure, by the name of the test."""
-    found = {}
-    for case in ElementTree.parse(report).iter("testcase"):
-        name = f"{case.get('classname')}::{case.get('name')}"
-        found[name] = "passed"
-        for kind in ("failure", "error", "skipped"):
-            part = case.find(kind)
-            if part is not None:
-                message = (part.get("message") or "").splitlines()
-                text = message[0] if message else kind
-                found[name] = "skipped" if kind == "skipped" else f"{kind}: {text}"
-    return found
+def together(runs: list[Future[Outcomes]]) -> Outcomes:
+    """The outcomes of several runs as one."""
+    found, ended = {}, []
+    for one in runs:
+        outcomes, early = one.result()
+        found |= outcomes
+        ended += early
+    return found, ended
 
 
 def main(arguments: list[str]) -> int:
@@ -108,14 +114,24 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("modules", nargs="*", help="default: all")
     parser.add_argument("--json", type=Path, help="where every test's outcome is written")
     parser.add_argument("--seconds", type=int, default=3600, help="the most that a file may take")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     parser.add_argument("--memory", type=int, default=16, help="the most addresses of a run, in GiB")
     options, rest = parser.parse_known_args(arguments)
     bad = False
     written = {}
     print("| module | strict: passed, failed, skipped | ours: passed, failed, skipped | of strict's | ended early |")
     print("| --- | --- | --- | --- | --- |")
+    pool = ThreadPoolExecutor(options.jobs)
+    runs = {}
+    wanted = [(module, file) for module in options.modules or MODULES for file in files(module)]
+    # The longest first, so that no core waits for one of them at the end.
+    for module, file in sorted(wanted, key=lambda one: shares(one[1]), reverse=True):
+        for ours in (True, False):
+            for share in range(shares(file)):
+                job = pool.submit(run_share, module, file, f"{share}/{shares(file)}", ours, options, rest)
+                runs.setdefault((module, ours), []).append(job)
     for module in options.modules or MODULES:
-        (theirs, _), (ours, ended) = (run(module, mine, options, rest) for mine in (False, True))
+        (theirs, _), (ours, ended) = (together(runs.get((module, mine), [])) for mine in (False, True))
         passed = [name for name, what in theirs.items() if what == "passed"]
         kept = [name for name in passed if ours.get(name) == "passed"]
         share = len(kept) / len(passed) if passed else 1.0
