@@ -49,6 +49,10 @@ pub const OTHER_VARIABLES: &[(&str, &str)] = &[
         "1: `x86` tells debuggers the names of its kernels, through GDB's interface for such code.",
     ),
     (
+        "LOOPWRIGHT_GUARD_PAGES",
+        "1: every array in the host's memory lies between protected pages, so that a kernel that leaves its array crashes there; for testing backends, slow.",
+    ),
+    (
         "LOOPWRIGHT_MANYCORE_CORES",
         "Cores of a simulated accelerator, 16 if not set.",
     ),

@@ -1,6 +1,6 @@
 """Long runs of what the tests do shortly: hostile memory, functions made and dropped, forks under load.
 
-    python soak_safety.py memory --seed 1 --seconds 600
+    LOOPWRIGHT_GUARD_PAGES=1 python soak_safety.py memory --seed 1 --seconds 600
     python soak_safety.py functions --count 200000
     python soak_safety.py forks --count 200
 
@@ -10,7 +10,9 @@ Each prints what it did and ends with 1 where something is wrong.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import gc
+import mmap
 import os
 import signal
 import sys
@@ -19,6 +21,8 @@ import time
 
 import loopwright as lw
 import numpy as np
+
+PAGE = mmap.PAGESIZE
 
 
 def mappings() -> int:
@@ -123,21 +127,113 @@ def forks(count: int, out=print) -> bool:
     return not wrong and codes.count(0) == count
 
 
-def memory(seed: int, seconds: float, out=print) -> bool:
-    """Random booleans and numbers from memory that others write, beside numpy."""
+class Guarded:
+    """Memory between two pages that nothing may touch: whoever reads or writes outside of it crashes there."""
+
+    def __init__(self, size: int, at_end: bool):
+        pages = -(-max(size, 1) // PAGE)
+        self.map = mmap.mmap(-1, (pages + 2) * PAGE)
+        held = ctypes.c_char.from_buffer(self.map)
+        start = ctypes.addressof(held)
+        # The number of the last allowed byte lies beside the guard, or that of the first.
+        offset = (pages + 1) * PAGE - size if at_end else PAGE
+        self.bytes = np.frombuffer(self.map, np.uint8, size, offset)
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        for guard in (start, start + (pages + 1) * PAGE):
+            if libc.mprotect(guard, PAGE, 0):
+                raise OSError(ctypes.get_errno(), "mprotect")
+
+
+def hostile_view(rng: np.random.Generator) -> tuple[Guarded, np.ndarray]:
+    """A view of guarded memory with random bytes in it: any dtype, offset and strides, also negative and zero ones."""
+    dtype = np.dtype(rng.choice(["?", "?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8", "c8", "c16"]))
+    shape = tuple(int(size) for size in rng.choice([0, 1, 2, 3, 5, 8, 17], int(rng.integers(0, 4)), p=[0.04, *[0.16] * 6]))
+    steps = [int(step) for step in rng.choice([-3, -2, -1, 0, 1, 1, 1, 2], len(shape))]
+    strides, reach = [], 1
+    for size, step in zip(reversed(shape), reversed(steps), strict=True):
+        strides.append(step * reach * dtype.itemsize)
+        reach *= 1 + abs(step) * max(size - 1, 0)
+    strides.reverse()
+    low = sum(min(0, stride * (size - 1)) for stride, size in zip(strides, shape, strict=True) if size)
+    high = sum(max(0, stride * (size - 1)) for stride, size in zip(strides, shape, strict=True) if size)
+    memory = Guarded(high - low + dtype.itemsize, bool(rng.integers(2)))
+    memory.bytes[:] = rng.integers(0, 256, memory.bytes.size, dtype=np.uint8)
+    # Numbers that are not aligned are copied by numpy itself before they are lent, and cannot be lent by DLPack.
+    aligned = memory.bytes.ctypes.data % dtype.itemsize == 0
+    whole = np.ndarray(shape, dtype, memory.bytes, -low, strides) if aligned else np.zeros(shape, dtype)
+    return memory, whole
+
+
+def entered(rng: np.random.Generator, view: np.ndarray) -> lw.Array:
+    """The view as an array of ours, by one of the ways that memory comes in."""
+    ways = [
+        lambda: lw.asarray(view),
+        lambda: lw.asarray(view, copy=True),
+        lambda: lw.from_dlpack(view),
+        lambda: lw.asarray(memoryview(view)) if view.dtype.kind != "c" else lw.asarray(view),
+        lambda: lw.asarray(view.tolist(), dtype=str(view.dtype)) if view.dtype.kind != "u" and view.size else lw.asarray(view),
+    ]
+    return ways[int(rng.integers(len(ways)))]()
+
+
+def truth_of(view: np.ndarray) -> np.ndarray:
+    """What the bytes mean: of a boolean every byte but 0 is true."""
+    copy = np.ascontiguousarray(view)
+    return copy.view(np.uint8).reshape(view.shape) != 0 if view.dtype == bool else copy.reshape(view.shape)
+
+
+def compared(rng: np.random.Generator, x: lw.Array, expected: np.ndarray) -> str | None:
+    """What differs where the array is read, indexed with, gathered from, scattered into and computed with."""
+    if not np.array_equal(np.asarray(x), expected, equal_nan=expected.dtype.kind in "fc"):
+        return "the elements"
+    if expected.dtype == bool:
+        table = lw.arange(1000, dtype=lw.int64)
+        by = lw.jit(lambda table, x: lw.take(table, lw.reshape(lw.astype(x, lw.int64) * 999, (-1,))))
+        if not np.array_equal(np.asarray(by(table, x)), (expected * 999).ravel()):
+            return "a gather by booleans"
+        if int(lw.count_nonzero(x)) != int(expected.sum()):
+            return "the count"
+        out, ours = np.zeros(2, np.int64), lw.zeros(2, dtype=lw.int64)
+        out[expected.ravel().astype(np.int64)] = 1
+        ours[lw.reshape(lw.astype(x, lw.int64), (-1,))] = 1
+        if not np.array_equal(np.asarray(ours), out):
+            return "a scatter by booleans"
+        values = rng.integers(-9, 9, expected.shape)
+        if not np.array_equal(np.asarray(lw.asarray(values)[x]), values[expected]):
+            return "a selection by booleans"
+    elif expected.dtype.kind in "iu" and expected.size:
+        # Any integer as an index: in range it gives its element, else an error, and nothing is read outside of the table.
+        size = int(rng.integers(1, 40))
+        index = expected.astype(np.int64).ravel() % size
+        if not np.array_equal(np.asarray(lw.take(lw.arange(size), lw.asarray(index))), index):
+            return "a gather"
+        if not np.array_equal(np.asarray(x + x), expected + expected):
+            return "a sum"
+    elif expected.size:
+        with np.errstate(all="ignore"):
+            if not np.array_equal(np.asarray(-x), -expected, equal_nan=True):
+                return "a negation"
+    flat = lw.reshape(x, (-1,))
+    if not np.array_equal(np.asarray(flat[::-2]), expected.reshape(-1)[::-2], equal_nan=expected.dtype.kind in "fc"):
+        return "a slice"
+    return None
+
+
+def memory(seed: int, seconds: float, count: int | None = None, out=print) -> bool:
+    """Random arrays from guarded memory that others write, beside numpy; with `LOOPWRIGHT_GUARD_PAGES=1` ours are guarded, too."""
     until = time.monotonic() + seconds
     done = 0
-    while time.monotonic() < until:
+    while time.monotonic() < until if count is None else done < count:
         rng = np.random.default_rng(seed + done)
-        raw = rng.integers(0, 256, int(rng.integers(1, 2000)), dtype=np.uint8)
-        view = raw.view(bool)[:: int(rng.integers(1, 5)) * int(rng.choice([-1, 1]))]
-        x = lw.asarray(view)
-        expected = np.ascontiguousarray(view).view(np.uint8) != 0
-        raw[:] = rng.integers(0, 256, raw.size, dtype=np.uint8)
-        table = lw.arange(1000, dtype=lw.int64)
-        got = np.asarray(lw.take(table, lw.astype(x, lw.int64) * 999))
-        if not np.array_equal(got, expected * 999) or int(lw.count_nonzero(x)) != int(expected.sum()):
-            out(f"seed {seed + done}: wrong")
+        held, view = hostile_view(rng)
+        expected = truth_of(view).copy()
+        x = entered(rng, view)
+        # What its owner writes later is not seen.
+        held.bytes[:] = rng.integers(0, 256, held.bytes.size, dtype=np.uint8)
+        wrong = compared(rng, x, expected)
+        if wrong:
+            out(f"seed {seed + done}: {wrong} of {view.dtype}{list(view.shape)} with strides {view.strides}")
             return False
         done += 1
     out(f"{done} arrays from seed {seed} on: no difference")
@@ -149,12 +245,12 @@ def main() -> int:
     parser.add_argument("what", choices=["memory", "functions", "forks"])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--count", type=int, help="default: 200; of arrays in memory: as many as the seconds allow")
     chosen = parser.parse_args()
     well = {
-        "memory": lambda: memory(chosen.seed, chosen.seconds),
-        "functions": lambda: functions(chosen.count),
-        "forks": lambda: forks(chosen.count),
+        "memory": lambda: memory(chosen.seed, chosen.seconds, chosen.count),
+        "functions": lambda: functions(chosen.count or 200),
+        "forks": lambda: forks(chosen.count or 200),
     }[chosen.what]()
     return 0 if well else 1
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import array
 import ctypes
 import gc
+import os
 import pickle
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import loopwright as lw
 import numpy as np
@@ -118,6 +122,17 @@ def test_random_arrays_from_hostile_memory_agree_with_numpy():
         np.testing.assert_array_equal(np.asarray(lw.take(table, index)), expected * 999)
         np.testing.assert_array_equal(np.asarray(x & ~x), False)
         np.testing.assert_array_equal(np.asarray(lw.cumulative_sum(lw.astype(x, lw.int32))), np.cumsum(expected))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="protected pages are made as Linux does")
+def test_random_views_of_guarded_memory_are_read_inside_and_agree_with_numpy():
+    # A child, because whatever leaves its array ends the process there.
+    soak = Path(__file__).parent / "soak_safety.py"
+    command = [sys.executable, str(soak), "memory", "--seed", "7", "--count", "400"]
+    guarded = {**os.environ, "LOOPWRIGHT_GUARD_PAGES": "1"}
+    child = subprocess.run(command, env=guarded, capture_output=True, text=True, check=False)
+    assert child.returncode == 0, child.stdout + child.stderr
+    assert child.stdout == "400 arrays from seed 7 on: no difference\n"
 
 
 @pytest.mark.parametrize("device", ["x86", "interp"])

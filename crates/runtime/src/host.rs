@@ -1,5 +1,7 @@
 //! Backends as devices: the host's memory, the backend's code.
 
+#[cfg(unix)]
+use crate::guard::{self, Guarded};
 use loopwright_backend::{
     ALIGNMENT, Argument, Call, Describe, DeviceError, Executable, HostMemory, Launch, Limits,
     MemoryAccess, Placeholder, PlainDevice, PreparedArgument, PreparedCall, Slab,
@@ -146,6 +148,9 @@ struct HostSlab {
 enum Owner {
     /// Our own allocation, which starts here; the slab starts at the first aligned byte in it.
     Own(NonNull<u8>, Layout),
+    /// A mapping of its own, between pages that nothing may touch.
+    #[cfg(unix)]
+    Guarded { _mapping: Guarded },
     /// Somebody else's memory, kept by them.
     Other { _owner: Box<dyn Any + Send + Sync> },
 }
@@ -161,6 +166,15 @@ const LARGE_PAGE: usize = 2 << 20;
 
 impl HostSlab {
     fn zeroed(bytes: usize) -> Option<HostSlab> {
+        #[cfg(unix)]
+        if guard::is_on() {
+            let mapping = Guarded::zeroed(bytes)?;
+            return Some(HostSlab {
+                start: mapping.start(),
+                bytes,
+                owner: Owner::Guarded { _mapping: mapping },
+            });
+        }
         let is_large = bytes >= LARGE_PAGE;
         let (alignment, room) = match is_large {
             true => (LARGE_PAGE, bytes.checked_next_multiple_of(LARGE_PAGE)?),
@@ -205,7 +219,8 @@ impl Drop for HostSlab {
         match &self.owner {
             // SAFETY: allocated with this layout, and freed once.
             Owner::Own(start, layout) => unsafe { dealloc(start.as_ptr(), *layout) },
-            Owner::Other { .. } => {}
+            // These free themselves.
+            _ => {}
         }
     }
 }

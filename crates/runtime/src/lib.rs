@@ -63,6 +63,7 @@ mod context;
 mod device;
 mod error;
 pub mod faults;
+mod guard;
 mod host;
 mod layout;
 mod ledger;

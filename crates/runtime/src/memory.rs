@@ -2,6 +2,7 @@
 
 use crate::device::DeviceShared;
 use crate::error::RuntimeError;
+use crate::guard;
 use crate::stream::Shared;
 use loopwright_backend::{ALIGNMENT, Slab};
 use std::fmt;
@@ -119,7 +120,7 @@ pub(crate) struct Placed {
     pub(crate) offset: usize,
 }
 
-/// Packs arrays one behind the other into as few segments as a cap allows, in their order.
+/// Packs arrays one behind the other into as few segments as a cap allows, in their order. Guarded arrays have a segment each.
 #[derive(Default)]
 pub(crate) struct Packer {
     /// Bytes of each segment.
@@ -135,7 +136,7 @@ impl Packer {
         let end = self.segments.last().copied().unwrap_or(0);
         let offset = end.next_multiple_of(ALIGNMENT);
         match offset.checked_add(bytes) {
-            Some(end) if end <= cap && !self.segments.is_empty() => {
+            Some(end) if end <= cap && !self.segments.is_empty() && !guard::is_on() => {
                 let segment = self.segments.len() - 1;
                 self.segments[segment] = end;
                 Some(Placed { segment, offset })
