@@ -97,9 +97,12 @@ class Staged:
     gate = threading.Event()
     #: The programs that have begun, in order.
     begun: list[str] = []
+    #: What is done when a program begins.
+    first = staticmethod(lambda: None)
 
     def run(self, program, memory):
         Staged.begun.append(program.name)
+        Staged.first()
         if "gate" in memory.keys():
             assert Staged.gate.wait(60), "nobody opened the gate"
         if "fault" in memory.keys() and np.asarray(memory["fault"]).any():
@@ -120,4 +123,5 @@ def staged():
         yield runtime
     finally:
         Staged.gate.set()
+        Staged.first = staticmethod(lambda: None)
         runtime.close()

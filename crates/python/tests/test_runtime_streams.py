@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import subprocess
@@ -279,6 +280,29 @@ def test_a_failure_wakes_all_who_wait(staged):
     for thread in threads:
         thread.join(60)
     assert len(told) == 8 and all("cable" in one for one in told)
+
+
+@pytest.mark.parametrize("scheduler", ["sync", "threads"])
+def test_work_that_waits_for_its_own_stream_is_refused(staged, scheduler):
+    with Runtime(scheduler=scheduler) as runtime:
+        routine = failing(runtime.device("staged"), fault=0)
+        before, said = routine.stream.record(), []
+
+        def first():
+            Staged.first = staticmethod(lambda: None)
+            read = functools.partial(routine.context.read, "n")
+            for wait in (routine.stream.wait, routine.run, read):
+                try:
+                    wait()
+                except lw.Error as error:
+                    said.append(str(error))
+            assert before.done
+
+        Staged.first = staticmethod(first)
+        routine.run()
+        assert len(said) == 3 and all("would wait forever" in one for one in said), said
+        routine.stream.wait()
+        assert values(routine.context, "n").tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("scheduler", ["sync", "threads"])

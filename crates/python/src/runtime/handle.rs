@@ -4,10 +4,11 @@
 //! runtime. So no other thread holds one at the moment of a fork.
 
 use super::errors::{self, ClosedError};
-use loopwright_runtime::{Runtime, RuntimeError, Stream};
+use loopwright_runtime::{Event, Runtime, RuntimeError, Stream};
 use loopwright_threads::{ThreadsError, generation};
 use pyo3::prelude::*;
 use std::any::Any;
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -95,6 +96,21 @@ fn detached<T: Send, R: Send>(py: Python<'_>, value: T, work: impl FnOnce(&T) ->
         drop(value);
         result
     })
+}
+
+thread_local! {
+    /// The ids of the streams that this thread schedules work on or waits for. Work that runs inline may be a backend's that is written in
+    /// Python, and from there the same stream would wait for itself.
+    static IN_CALL: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Such a call, until it is dropped.
+struct InCall;
+
+impl Drop for InCall {
+    fn drop(&mut self) {
+        IN_CALL.with_borrow_mut(Vec::pop);
+    }
 }
 
 /// A runtime and the streams that were made on its devices.
@@ -187,6 +203,16 @@ impl StreamHandle {
         })
     }
 
+    /// Schedules work or waits for it, which a task of the stream itself cannot.
+    pub(super) fn submit<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Stream) -> Result<R, RuntimeError> + Send,
+    ) -> PyResult<R> {
+        let _call = self.enter(py)?;
+        self.with(py, work)
+    }
+
     /// Works with the stream.
     pub(super) fn with<R: Send>(
         &self,
@@ -195,6 +221,24 @@ impl StreamHandle {
     ) -> PyResult<R> {
         let stream = self.look(py, Stream::clone)?;
         detached(py, stream, work).map_err(|error| self.raised(py, error))
+    }
+
+    /// Begins to schedule or to wait, unless this thread does so for the same stream already.
+    fn enter(&self, py: Python<'_>) -> PyResult<InCall> {
+        if IN_CALL.with_borrow(|streams| streams.contains(&self.id)) {
+            let queue = self.name.as_str().into();
+            let error = ThreadsError::WaitsForItself { queue };
+            return Err(errors::of(py, RuntimeError::Stream(error)));
+        }
+        IN_CALL.with_borrow_mut(|streams| streams.push(self.id));
+        Ok(InCall)
+    }
+
+    /// Waits for a point of the stream.
+    pub(super) fn wait_for(&self, py: Python<'_>, event: &Event) -> PyResult<()> {
+        let _call = self.enter(py)?;
+        let ended = py.detach(|| event.wait());
+        ended.map_err(|error| self.raised(py, RuntimeError::Stream(error)))
     }
 
     /// The exception for a refusal; a failure of the stream has been heard of then.
@@ -208,6 +252,7 @@ impl StreamHandle {
     /// Waits for everything scheduled, and lets go of the stream and all that is on it. Raises what failed where nobody has
     /// heard of it.
     pub(super) fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let _call = self.enter(py)?;
         let Some(stream) = self.slot.take() else {
             return Ok(());
         };
@@ -261,6 +306,16 @@ impl<T: Clone + Send + Sync + 'static> OnStream<T> {
                 self.what, self.stream.name
             ))
         })
+    }
+
+    /// Schedules work or waits for it, which a task of the stream itself cannot.
+    pub(super) fn submit<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&T) -> Result<R, RuntimeError> + Send,
+    ) -> PyResult<R> {
+        let _call = self.stream.enter(py)?;
+        self.with(py, work)
     }
 
     /// Works with the value.

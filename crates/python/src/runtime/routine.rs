@@ -112,7 +112,7 @@ impl PyRoutine {
     #[pyo3(signature = (**statics))]
     fn schedule(&self, statics: Option<&Bound<'_, PyDict>>, py: Python<'_>) -> PyResult<()> {
         let statics = self.statics_of(statics)?;
-        self.inner.with(py, |routine| {
+        self.inner.submit(py, |routine| {
             routine.schedule(&super::code::borrowed(&statics))
         })
     }
@@ -122,14 +122,14 @@ impl PyRoutine {
     fn run(&self, statics: Option<&Bound<'_, PyDict>>, py: Python<'_>) -> PyResult<()> {
         let statics = self.statics_of(statics)?;
         self.inner
-            .with(py, |routine| routine.run(&super::code::borrowed(&statics)))?;
+            .submit(py, |routine| routine.run(&super::code::borrowed(&statics)))?;
         py.check_signals()
     }
 
     /// What the kernel stored when it last ran, where the runtime logs stores, and how many more stores there was no room
     /// for. Waits for the stream.
     fn stores(&self, py: Python<'_>) -> PyResult<(Vec<PyStore>, u64)> {
-        let (records, sites, missed) = self.inner.with(py, |routine| {
+        let (records, sites, missed) = self.inner.submit(py, |routine| {
             let (records, missed) = routine.stores()?;
             let sites = routine.program().log_sites().iter();
             let sites: Vec<String> = sites.map(|site| site.buffer.clone()).collect();
@@ -184,8 +184,8 @@ impl PyStore {
     }
 
     /// What is there now.
-    #[getter]
-    fn new<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    #[getter(new)]
+    fn stored<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         scalar_object(py, self.new)
     }
 

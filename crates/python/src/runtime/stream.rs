@@ -4,7 +4,7 @@ use super::context::PyContext;
 use super::device::PyDevice;
 use super::errors;
 use super::handle::StreamHandle;
-use loopwright_runtime::{Event, RuntimeError};
+use loopwright_runtime::Event;
 use loopwright_threads::generation;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ impl PyStream {
 
     /// Waits until everything scheduled so far has ended, and raises what failed.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        self.handle.with(py, |stream| stream.wait())?;
+        self.handle.submit(py, |stream| stream.wait())?;
         py.check_signals()
     }
 
@@ -79,7 +79,7 @@ impl PyStream {
     fn wait_for(&self, event: &PyEvent, py: Python<'_>) -> PyResult<()> {
         event.check_process(py)?;
         let event = event.event.clone();
-        self.handle.with(py, |stream| stream.wait_for(&event))
+        self.handle.submit(py, |stream| stream.wait_for(&event))
     }
 
     /// Waits for everything scheduled, and lets go of the stream with its contexts and routines; their memory is free again.
@@ -167,8 +167,7 @@ impl PyEvent {
     /// Waits until everything before it has ended, and raises what failed.
     pub(super) fn wait(&self, py: Python<'_>) -> PyResult<()> {
         self.check_process(py)?;
-        let ended = py.detach(|| self.event.wait());
-        ended.map_err(|error| self.stream.raised(py, RuntimeError::Stream(error)))?;
+        self.stream.wait_for(py, &self.event)?;
         py.check_signals()
     }
 

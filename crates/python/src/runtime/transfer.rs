@@ -52,14 +52,14 @@ impl PyContext {
             return Ok(false);
         };
         let array = array_of(name, values, info.dtype, &info.shape)?;
-        self.inner.with(py, |context| context.upload(name, array))
+        self.inner.submit(py, |context| context.upload(name, array))
     }
 
     /// Schedules that an array is set to zero. Says whether the context has it, as `write` does.
     #[pyo3(signature = (name, *, missing_ok=false))]
     fn zero(&self, name: &str, missing_ok: bool, py: Python<'_>) -> PyResult<bool> {
         self.array(py, name, missing_ok)?;
-        self.inner.with(py, |context| context.zero(name))
+        self.inner.submit(py, |context| context.zero(name))
     }
 
     /// The values of an array, after waiting for them; an array that nothing has written is zero. One that the context does not
@@ -67,7 +67,7 @@ impl PyContext {
     #[pyo3(signature = (name, *, missing_ok=false))]
     fn read(&self, name: &str, missing_ok: bool, py: Python<'_>) -> PyResult<Option<Array>> {
         self.array(py, name, missing_ok)?;
-        let array = self.inner.with(py, |context| context.read(name))?;
+        let array = self.inner.submit(py, |context| context.read(name))?;
         py.check_signals()?;
         array.map(|array| given_back(py, array)).transpose()
     }
@@ -81,7 +81,7 @@ impl PyContext {
         py: Python<'_>,
     ) -> PyResult<Option<PyDownload>> {
         self.array(py, name, missing_ok)?;
-        let download = self.inner.with(py, |context| context.download(name))?;
+        let download = self.inner.submit(py, |context| context.download(name))?;
         Ok(download.map(|download| PyDownload::new(name, download, &self.inner.stream)))
     }
 
@@ -100,7 +100,7 @@ impl PyContext {
             return Ok(false);
         }
         let source = source.inner.get(py)?;
-        self.inner.with(py, move |context| {
+        self.inner.submit(py, move |context| {
             let copied = context.copy_from(name, &source);
             drop(source);
             copied
@@ -125,7 +125,7 @@ impl PyContext {
             return Ok(false);
         }
         let source = source.inner.get(py)?;
-        self.inner.with(py, move |context| {
+        self.inner.submit(py, move |context| {
             let merged = context.merge_from(name, &source, merge);
             drop(source);
             merged

@@ -3,7 +3,7 @@
 use crate::support::*;
 use loopwright_runtime::{
     BatchProgram, CodeOptions, LinkOptions, Loc, Mode, Modes, PoolId, Provenance, Runtime,
-    RuntimeOptions,
+    RuntimeOptions, SetAt,
 };
 use std::num::NonZero;
 
