@@ -8,6 +8,7 @@ use loopwright_ops::{DType, Kind, Scalar, parse_scalar};
 use pyo3::buffer::ElementType;
 use pyo3::exceptions::{PyBufferError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PySequence, PyString, PyTuple};
 use std::ffi::{CStr, c_char, c_int};
@@ -327,10 +328,17 @@ unsafe fn slice_mut<'a>(start: *mut u8, bytes: usize) -> &'a mut [u8] {
     }
 }
 
-/// The shape of what is given: of a buffer, of nested lists, of a number. `None` for nothing that could be an array.
+/// The shape of what is given: of a buffer or another array, of nested lists, of a number. `None` for nothing that could be an array.
 pub(super) fn shape_of(given: &Bound<'_, PyAny>) -> Option<Vec<usize>> {
     if let Some(held) = Held::of(given) {
         return Some(held.shape().to_vec());
+    }
+    // Arrays that lend their memory by DLPack say it.
+    let said = given.getattr_opt(intern!(given.py(), "shape"));
+    if let Ok(Some(said)) = said
+        && let Ok(shape) = said.extract::<Vec<usize>>()
+    {
+        return Some(shape);
     }
     let mut shape = Vec::new();
     let mut inner = given.clone();
