@@ -18,6 +18,7 @@ mod nn;
 mod primitives;
 mod promote;
 mod random;
+mod runtime;
 mod train;
 mod variable;
 
@@ -69,6 +70,7 @@ mod _core {
         super::control::register(module)?;
         module.add("MAX_AXES", loopwright_tensor::MAX_AXES)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        runtime::register(module)?;
         loops::register(module)
     }
 }

@@ -90,7 +90,7 @@ pub use loopwright_backend::{
 };
 pub use loopwright_threads::Event;
 pub use memory::{Loc, PoolId, Usage};
-pub use modes::{Mode, Modes, NodeMode, Provenance};
+pub use modes::{Mode, Modes, NodeMode, Provenance, SetAt};
 pub use plan::{Plan, Planned, PlannedRole};
 pub use routine::Routine;
 pub use stream::Stream;

@@ -5,6 +5,7 @@ use loopwright_graph::{Graph, GraphBuilder, NodeId, NodeOp};
 use loopwright_looptree::{LoopSpec, NodeSchedule, Order, Schedule, Target, is_given, loop_dims};
 use std::fmt;
 use std::panic::Location;
+use std::sync::Arc;
 
 /// Where a node's values live.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -30,13 +31,31 @@ impl fmt::Display for Mode {
     }
 }
 
+/// Where a mode was asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SetAt {
+    /// In Rust.
+    Rust(&'static Location<'static>),
+    /// In another language, as `file:line`.
+    Other(Arc<str>),
+}
+
+impl fmt::Display for SetAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SetAt::Rust(place) => place.fmt(f),
+            SetAt::Other(place) => f.write_str(place),
+        }
+    }
+}
+
 /// Why a node has its mode.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Provenance {
     /// It follows from the program and its schedule.
     Inferred(&'static str),
     /// It was set there.
-    Set(&'static Location<'static>),
+    Set(SetAt),
 }
 
 impl fmt::Display for Provenance {
@@ -69,7 +88,7 @@ pub struct Modes {
 struct Wish {
     node: String,
     mode: Mode,
-    place: &'static Location<'static>,
+    place: SetAt,
 }
 
 impl Modes {
@@ -81,11 +100,17 @@ impl Modes {
     /// Asks for a node's mode. It is kept or refused, never weakened.
     #[must_use]
     #[track_caller]
-    pub fn set(mut self, node: impl Into<String>, mode: Mode) -> Modes {
+    pub fn set(self, node: impl Into<String>, mode: Mode) -> Modes {
+        self.set_at(node, mode, SetAt::Rust(Location::caller()))
+    }
+
+    /// Asks for a node's mode on behalf of code that is elsewhere; errors name that place.
+    #[must_use]
+    pub fn set_at(mut self, node: impl Into<String>, mode: Mode, place: SetAt) -> Modes {
         self.wishes.push(Wish {
             node: node.into(),
             mode,
-            place: Location::caller(),
+            place,
         });
         self
     }
@@ -175,7 +200,10 @@ pub(crate) fn carry_out(
     for wish in &modes.wishes {
         let kept = found.iter().find(|node| node.node == wish.node);
         if kept.is_none_or(|kept| kept.mode != wish.mode) {
-            return Err(conflict(wish, kept.map(|kept| (kept.mode, kept.why))));
+            return Err(conflict(
+                wish,
+                kept.map(|kept| (kept.mode, kept.why.clone())),
+            ));
         }
     }
     Ok(Moded {
@@ -336,7 +364,7 @@ fn modes_of(stores: &Graph, plan: &Schedule, modes: &Modes) -> Vec<NodeMode> {
             node: node.to_owned(),
             mode,
             why: wish.map_or(Provenance::Inferred(inferred), |wish| {
-                Provenance::Set(wish.place)
+                Provenance::Set(wish.place.clone())
             }),
         });
     };

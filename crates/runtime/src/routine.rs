@@ -10,7 +10,7 @@ use crate::node::{ArrayInfo, Node};
 use crate::task::{Owned, Statics, Submission, Work};
 use crate::trace::SpanKind;
 use loopwright_backend::{
-    Call, DeviceError, LOG_RECORDS, Launch, LogRecord, log_header, log_words,
+    Call, DeviceError, LOG_RECORDS, Launch, LogRecord, Program, log_header, log_words,
 };
 use loopwright_ops::DType;
 use std::fmt;
@@ -105,6 +105,11 @@ impl Routine {
     /// Its context: the one that it was linked in, and its own arrays.
     pub fn context(&self) -> &Context {
         &self.shared().context
+    }
+
+    /// The compiled program; one that was not compiled ahead is compiled for the routine's sizes.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.shared().layout.program
     }
 
     /// The static symbols that scheduling binds, each with its range.

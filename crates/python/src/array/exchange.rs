@@ -479,6 +479,24 @@ pub(crate) fn asarray<'py>(
     Ok(Bound::new(py, Array::of(py, value)?)?.into_any())
 }
 
+/// The elements of an array of ours, or of an object that lends them by DLPack, as they lie in memory of the host; nothing
+/// for other objects. This is the way of dtypes for which the buffer protocol has no format, such as bfloat16.
+pub(crate) fn elements_of(
+    object: &Bound<'_, PyAny>,
+) -> PyResult<Option<(PyDType, Arc<HostArray>)>> {
+    let py = object.py();
+    if let Ok(array) = object.cast::<Array>() {
+        let dtype = array.get().value().dtype();
+        return Ok(Some((dtype, dense(py, array.get())?)));
+    }
+    if !object.hasattr("__dlpack__")? {
+        return Ok(None);
+    }
+    let value = dlpack::take(object, &device::current(py)?, Some(true))?;
+    let array = Array::of(py, value)?;
+    Ok(Some((array.value().dtype(), dense(py, &array)?)))
+}
+
 /// Dense bytes of an array in memory of the host. Complex elements have their parts side by side.
 pub(super) fn dense(py: Python<'_>, array: &Array) -> PyResult<Arc<HostArray>> {
     let value = array.value();

@@ -26,7 +26,9 @@ use std::sync::{Arc, MutexGuard};
 pub(crate) use cell::{Cell as ArrayCell, traced};
 pub(crate) use complex::Pair;
 pub(crate) use convert::{as_array, from_scalar, number, scalar_dtype, scalar_object};
-pub(crate) use exchange::{asarray, borrowed, is_array_like, joined, stacked, unpickle};
+pub(crate) use exchange::{
+    asarray, borrowed, elements_of, is_array_like, joined, stacked, unpickle,
+};
 pub(crate) use index::{places_of, signed};
 pub(crate) use operators::{Operand, binary, map_promoted, py_matmul};
 pub(crate) use view::Step;

@@ -18,7 +18,7 @@ enum Mode<'a> {
 }
 
 /// Where the Python program stands, for errors about what was said there.
-pub(super) fn place(py: Python<'_>) -> String {
+pub(crate) fn place(py: Python<'_>) -> String {
     let found = || -> PyResult<String> {
         let frame = py.import("sys")?.call_method1("_getframe", (0,))?;
         let file: String = frame.getattr("f_code")?.getattr("co_filename")?.extract()?;

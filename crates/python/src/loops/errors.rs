@@ -47,7 +47,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// A text that cannot be read, with its line underlined.
-pub(super) fn text(source: &Source, error: &Diagnostic) -> PyErr {
+pub(crate) fn text(source: &Source, error: &Diagnostic) -> PyErr {
     TextError::new_err(error.render(source).trim_end().to_owned())
 }
 

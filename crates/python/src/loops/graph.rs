@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// g.output("c", (a * b).sum("k"))
 /// ```
 #[pyclass(name = "Graph", module = "loopwright.loops", frozen)]
-pub(super) struct PyGraph {
+pub(crate) struct PyGraph {
     state: Mutex<State>,
 }
 
@@ -46,7 +46,7 @@ impl PyGraph {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn of(graph: Arc<Graph>) -> PyGraph {
+    pub(crate) fn of(graph: Arc<Graph>) -> PyGraph {
         PyGraph {
             state: Mutex::new(State {
                 builder: GraphBuilder::from_graph(&graph),
@@ -96,7 +96,7 @@ impl PyGraph {
     }
 
     /// The program, with all sizes solved.
-    pub(super) fn finished(&self) -> PyResult<Arc<Graph>> {
+    pub(crate) fn finished(&self) -> PyResult<Arc<Graph>> {
         let mut state = self.lock();
         if let Some(graph) = &state.finished {
             return Ok(Arc::clone(graph));

@@ -8,9 +8,11 @@ use loopwright_ops::{DType, Kind, Scalar, parse_scalar};
 use pyo3::buffer::ElementType;
 use pyo3::exceptions::{PyBufferError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PySequence, PyString, PyTuple};
 use std::ffi::{CStr, c_char, c_int};
+use std::sync::Arc;
 
 /// A dtype by its name here (`f32`) or in other array libraries (`float32`); of other objects, their `name` or text counts.
 pub(super) fn dtype_of(given: &Bound<'_, PyAny>) -> PyResult<DType> {
@@ -264,8 +266,7 @@ impl Held {
     ///
     /// # Safety
     /// There is an index for each dimension, within the shape.
-    unsafe fn element(&self, index: &[usize]) -> *const u8 {
-        let index: Vec<isize> = index.iter().map(|at| *at as isize).collect();
+    unsafe fn element(&self, index: &[isize]) -> *const u8 {
         // SAFETY: the view has strides, as it was asked for them, and the caller's index fits.
         unsafe { ffi::PyBuffer_GetPointer(&raw const *self.view, index.as_ptr()).cast() }
     }
@@ -282,15 +283,21 @@ impl Held {
         if array.is_empty() {
             return Ok(array);
         }
+        if self.is_contiguous() && self.len_bytes() == array.bytes().len() {
+            // SAFETY: contiguous, as just seen; the slice is gone before anything else can happen to the memory.
+            array.bytes_mut().copy_from_slice(unsafe { self.bytes() });
+            array.normalise();
+            return Ok(array);
+        }
         let width = dtype.bytes();
-        let mut index = vec![0usize; shape.len()];
+        let mut index = vec![0isize; shape.len()];
         for to in array.bytes_mut().chunks_exact_mut(width) {
             // SAFETY: the index is within the shape, so the element is one of the memory's.
             let from: &[u8] = unsafe { slice(self.element(&index), width) };
             to.copy_from_slice(from);
             for at in (0..shape.len()).rev() {
                 index[at] += 1;
-                if index[at] < shape[at] {
+                if index[at] < shape[at] as isize {
                     break;
                 }
                 index[at] = 0;
@@ -321,10 +328,17 @@ unsafe fn slice_mut<'a>(start: *mut u8, bytes: usize) -> &'a mut [u8] {
     }
 }
 
-/// The shape of what is given: of a buffer, of nested lists, of a number. `None` for nothing that could be an array.
+/// The shape of what is given: of a buffer or another array, of nested lists, of a number. `None` for nothing that could be an array.
 pub(super) fn shape_of(given: &Bound<'_, PyAny>) -> Option<Vec<usize>> {
     if let Some(held) = Held::of(given) {
         return Some(held.shape().to_vec());
+    }
+    // Arrays that lend their memory by DLPack say it.
+    let said = given.getattr_opt(intern!(given.py(), "shape"));
+    if let Ok(Some(said)) = said
+        && let Ok(shape) = said.extract::<Vec<usize>>()
+    {
+        return Some(shape);
     }
     let mut shape = Vec::new();
     let mut inner = given.clone();
@@ -342,8 +356,9 @@ pub(super) fn shape_of(given: &Bound<'_, PyAny>) -> Option<Vec<usize>> {
     Some(shape)
 }
 
-/// An array of what is given, converted where that loses nothing: a buffer of the dtype, a number, nested lists.
-pub(super) fn array_of(
+/// An array of what is given, converted where that loses nothing: memory with elements of the dtype (the buffer protocol,
+/// DLPack, an array of the namespace), a number, nested lists.
+pub(crate) fn array_of(
     name: &str,
     given: &Bound<'_, PyAny>,
     dtype: DType,
@@ -351,6 +366,17 @@ pub(super) fn array_of(
 ) -> PyResult<Array> {
     if let Some(held) = Held::of(given) {
         return held.copied(name, dtype, shape);
+    }
+    if let Some((found, array)) = crate::array::elements_of(given)? {
+        if found != PyDType::real(dtype) || array.shape() != shape {
+            return Err(PyValueError::new_err(format!(
+                "`{name}` needs {dtype}[{}], and an array of {} with shape [{}] is given",
+                list(shape),
+                found.name(),
+                list(array.shape())
+            )));
+        }
+        return Array::from_bytes(dtype, shape, array.bytes()).map_err(errors::array);
     }
     let mut values = Vec::new();
     let count: usize = shape.iter().product();
@@ -387,7 +413,10 @@ fn flatten(
 }
 
 /// What a program gives, as an array of the namespace.
-pub(super) fn given_back(py: Python<'_>, array: Array) -> PyResult<crate::array::Array> {
+pub(crate) fn given_back(
+    py: Python<'_>,
+    array: impl Into<Arc<Array>>,
+) -> PyResult<crate::array::Array> {
     let session = crate::device::current(py)?;
     let value = crate::array::Value::real(loopwright_tensor::Tensor::of(array), session);
     crate::array::Array::of(py, value)

@@ -20,6 +20,11 @@ mod value;
 mod views;
 
 pub(crate) use backends::raised;
+pub(crate) use build::place;
+pub(crate) use errors::text as text_error;
+pub(crate) use graph::PyGraph;
+pub(crate) use memory::{array_of, given_back};
+pub(crate) use plan::PyPlan;
 
 // Links the backends in.
 use loopwright as _;

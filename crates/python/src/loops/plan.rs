@@ -64,8 +64,8 @@ static COUNT: AtomicU64 = AtomicU64::new(0);
 /// every change is a new plan, so undo is keeping the old one. A change keeps what the program computes, or raises
 /// `RefusedChange` with the dependence it would break.
 #[pyclass(name = "Plan", module = "loopwright.loops", frozen)]
-pub(super) struct PyPlan {
-    pub(super) plan: Plan,
+pub(crate) struct PyPlan {
+    pub(crate) plan: Plan,
     pub(super) target: Target,
     pub(super) number: u64,
     /// The number of the plan that it was made of, and the change.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import loopwright as lw
 import numpy as np
 import pytest
 from loops_support import check, on_every_device, program
@@ -366,3 +367,35 @@ def test_dimensions_may_come_from_a_generator_that_looks_at_the_graph():
     g.output("c", (a + b).sum(name for name in a.dims if g["a"].name))
     assert b.dims == ("i", "j")
     assert g.evaluate(a=[[1] * 3] * 2, b=[[2] * 3] * 2)["c"].item() == 18
+
+
+class Lending:
+    """Another library's array, which lends its memory by DLPack alone."""
+
+    def __init__(self, array):
+        self.array = array
+        self.shape = array.shape
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_arrays_come_by_dlpack_and_say_the_sizes():
+    graph = program("size N, M\ninput x: f32[i=N, j=M]\noutput y = sum[i](x)")
+    x = np.arange(12, dtype="f4").reshape(3, 4)
+    made = graph.plan(target="interp").compile()
+    for given in (Lending(x), Lending(x[::-1, ::2]), x[:, ::-1]):
+        expected = np.asarray(getattr(given, "array", given)).sum(0)
+        np.testing.assert_array_equal(np.asarray(made(x=given)["y"]), expected)
+    with pytest.raises(ValueError, match=r"`x` needs f32\[3, 4\], and an array of float64"):
+        made(x=Lending(x.astype("f8")))
+
+
+def test_arrays_of_dtypes_without_a_format_are_taken():
+    graph = program("size N\ninput x: bf16[i=N]\noutput y = x + x")
+    x = lw.asarray([0.5, 1.0, -2.0], dtype=lw.bfloat16)
+    got = graph.plan(target="interp").compile()(x=x)["y"]
+    assert got.dtype == lw.bfloat16 and got.tolist() == [1.0, 2.0, -4.0]

@@ -3,7 +3,7 @@
 use crate::support::*;
 use loopwright_runtime::{
     BatchProgram, CodeOptions, LinkOptions, Loc, Mode, Modes, PoolId, Provenance, Runtime,
-    RuntimeOptions,
+    RuntimeOptions, SetAt,
 };
 use std::num::NonZero;
 
@@ -255,7 +255,7 @@ output y = h + s + sum[k](c)
         let mode = |name: &str| {
             let found = code.modes().iter().find(|node| node.node == name);
             let found = found.unwrap_or_else(|| panic!("`{name}` has a mode"));
-            (found.mode, found.why)
+            (found.mode, found.why.clone())
         };
         assert_eq!(mode("x"), (Mode::OnDevice, Provenance::Inferred("an input")));
         assert_eq!(mode("y"), (Mode::OnDevice, Provenance::Inferred("an output")));
@@ -275,8 +275,8 @@ output y = h + s + sum[k](c)
             let code = compile(Modes::new().set("h", mode)).expect("compiled");
             let found = code.modes().iter().find(|node| node.node == "h").expect("a mode");
             assert_eq!(found.mode, mode);
-            let Provenance::Set(place) = found.why else {
-                panic!("it was set: {}", found.why);
+            let Provenance::Set(SetAt::Rust(place)) = &found.why else {
+                panic!("it was set here: {}", found.why);
             };
             assert!(place.file().ends_with("memory.rs"), "{place}");
             let routine = link(&device.stream().expect("a stream").context(), &code);
@@ -290,6 +290,9 @@ output y = h + s + sum[k](c)
         let error = message(compile(Modes::new().set("h", Mode::Virtual).set("h", Mode::OnDevice)));
         assert!(error.starts_with("`chain`: `h` is to be virtual (set at "), "{error}");
         assert_eq!(error.matches("memory.rs:").count(), 2, "both places: {error}");
+        let elsewhere = SetAt::Other("notebook.py:7".into());
+        let error = message(compile(Modes::new().set_at("y", Mode::Virtual, elsewhere)));
+        assert!(error.contains("`y` cannot be virtual (set at notebook.py:7)"), "{error}");
         let error = message(compile(Modes::new().set("y", Mode::Virtual)));
         assert!(error.contains("`y` cannot be virtual (set at "), "{error}");
         assert!(error.contains("it is on device (an output)"), "{error}");
