@@ -4,9 +4,7 @@ use crate::support::*;
 use loopwright_backend::Stages;
 use loopwright_kernel::passes::Pipeline;
 use loopwright_looptree::{parse_schedule, print_schedule, print_tree};
-use loopwright_runtime::{
-    CodeOptions, LinkOptions, Run, RuntimeOptions, Span, SpanKind, Verify,
-};
+use loopwright_runtime::{CodeOptions, LinkOptions, Run, RuntimeOptions, Span, SpanKind, Verify};
 use loopwright_text::Source;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
