@@ -1,7 +1,7 @@
-//! `tune` from the command line, on backends with candidates that crash, never end, or compute something else.
+//! `tune` from the command line, on backends with candidates that crash, never end, compute something else, or take long.
 //!
-//! This test has a `main` of its own: called with a verb it is the whole command line, with the backend `hazard`
-//! linked in, so that the process that measures has it, too.
+//! This test has a `main` of its own: called with a verb it is the whole command line, with the backends `hazard` and `slow`
+//! linked in, so that the process that measures has them, too.
 
 use loopwright::backend::*;
 use loopwright::looptree::{Annotation, LoopSpec};
@@ -48,6 +48,27 @@ impl LoopBackend for Hazard {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(if split { 2 } else { 6 }));
+            program.execute(memory, evaluate)
+        }))
+    }
+}
+
+/// Runs everything as it stands, and takes a good part of a short search for it.
+struct Slow;
+
+register_backend!(-31, || Backend::loop_backend(Slow));
+
+impl Describe for Slow {
+    fn name(&self) -> &str {
+        "slow"
+    }
+}
+
+impl LoopBackend for Slow {
+    fn compile(&self, program: &LoopProgram, _: &CompileOptions) -> LoopResult {
+        let program = program.clone();
+        Ok(Box::new(move |memory: &mut LoopMemory<'_>| {
+            std::thread::sleep(Duration::from_millis(700));
             program.execute(memory, evaluate)
         }))
     }
@@ -183,6 +204,54 @@ fn bad_candidates_do_not_end_the_search() {
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     assert!(listed.contains("schedule"), "{listed}");
     no_processes_are_left(&place);
+    runs_use_it_and_name_it(&place, schedule);
+}
+
+/// What was found is what a run uses from then on, and says so in its document, with the schedule.
+fn runs_use_it_and_name_it(place: &Place, found: &str) {
+    let run = |more: &[&str]| -> Value {
+        let arguments = ["run", "p.lw", "--device", "hazard", "--json"];
+        let output = place.run(&[&arguments[..], more].concat());
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        serde_json::from_slice(&output.stdout).expect("a document")
+    };
+    let tuned = run(&[]);
+    assert_eq!(tuned["schedule"], "tuned", "{tuned:#}");
+    assert_eq!(
+        tuned["tuned_schedule"].as_str().map(str::trim),
+        Some(found.trim())
+    );
+    let file = run(&["--schedule", "p.sched"]);
+    assert_eq!(file["schedule"], "file", "{file:#}");
+    assert_eq!(file["schedule_file"], "p.sched", "{file:#}");
+    let other = run(&["--set", "N=5"]);
+    assert_eq!(other["schedule"], "default", "{other:#}");
+    for document in [file, other] {
+        assert_eq!(document["tuned_schedule"], Value::Null, "{document:#}");
+    }
+}
+
+/// Where the runs of the default take all of the time, a candidate is tried all the same.
+fn a_slow_device_has_a_candidate_tried() {
+    let place = Place::new();
+    let arguments = ["tune", "p.lw", "--device", "slow", "--seconds", "2"];
+    let output = place.run(&[&arguments[..], &["--json"]].concat());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a document");
+    assert!(report["counts"]["tried"].as_u64() > Some(0), "{report:#}");
+    assert!(report["before_ms"].as_f64() > Some(600.0), "{report:#}");
+    place.check_schedule("p.sched");
+    no_processes_are_left(&place);
+    // Where not even one run ends, that is what is said, with the option that helps.
+    let output = place.run(&[&arguments[..5], &["1"]].concat());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(
+        errors.contains("took too long") && errors.contains("--seconds"),
+        "{errors}"
+    );
 }
 
 /// Killed at any moment it leaves a file and a log that are whole, and goes on.
@@ -385,6 +454,10 @@ const TESTS: &[(&str, fn())] = &[
     (
         "a_winner_that_could_not_be_confirmed_is_not_kept",
         a_winner_that_could_not_be_confirmed_is_not_kept,
+    ),
+    (
+        "a_slow_device_has_a_candidate_tried",
+        a_slow_device_has_a_candidate_tried,
     ),
     ("files_of_others_stay", files_of_others_stay),
     (
