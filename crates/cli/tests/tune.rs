@@ -68,7 +68,7 @@ impl LoopBackend for Slow {
     fn compile(&self, program: &LoopProgram, _: &CompileOptions) -> LoopResult {
         let program = program.clone();
         Ok(Box::new(move |memory: &mut LoopMemory<'_>| {
-            std::thread::sleep(Duration::from_millis(700));
+            std::thread::sleep(Duration::from_millis(200));
             program.execute(memory, evaluate)
         }))
     }
@@ -235,23 +235,38 @@ fn runs_use_it_and_name_it(place: &Place, found: &str) {
 /// Where the runs of the default take all of the time, a candidate is tried all the same.
 fn a_slow_device_has_a_candidate_tried() {
     let place = Place::new();
-    let arguments = ["tune", "p.lw", "--device", "slow", "--seconds", "2"];
-    let output = place.run(&[&arguments[..], &["--json"]].concat());
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
-    let report: Value = serde_json::from_slice(&output.stdout).expect("a document");
+    let tune = |seconds: &str| {
+        let arguments = [
+            "tune",
+            "p.lw",
+            "--device",
+            "slow",
+            "--json",
+            "--seconds",
+            seconds,
+        ];
+        let output = place.run(&arguments);
+        let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
+        (output.status.code(), document)
+    };
+    // Where not even the default is measured in time, that is what is said, with the option that helps.
+    let (code, document) = tune("1");
+    assert_eq!(code, Some(1), "{document:#}");
+    let message = document["error"]["message"].as_str().expect("a text");
+    assert!(
+        message.contains("took too long") && message.contains("--seconds"),
+        "{message}"
+    );
+    // The shortest time in which the default is measured leaves none for candidates, unless the machine is busy.
+    let measured = ["2", "3", "4", "8", "20"].into_iter().find_map(|seconds| {
+        let (code, report) = tune(seconds);
+        (code == Some(0)).then_some(report)
+    });
+    let report = measured.expect("the default is measured");
     assert!(report["counts"]["tried"].as_u64() > Some(0), "{report:#}");
-    assert!(report["before_ms"].as_f64() > Some(600.0), "{report:#}");
+    assert!(report["before_ms"].as_f64() > Some(150.0), "{report:#}");
     place.check_schedule("p.sched");
     no_processes_are_left(&place);
-    // Where not even one run ends, that is what is said, with the option that helps.
-    let output = place.run(&[&arguments[..5], &["1"]].concat());
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{errors}");
-    assert!(
-        errors.contains("took too long") && errors.contains("--seconds"),
-        "{errors}"
-    );
 }
 
 /// Killed at any moment it leaves a file and a log that are whole, and goes on.
