@@ -10,6 +10,7 @@ use crate::program::ProgramError;
 use crate::registry::{Backend, Level};
 use crate::spill::FrameLimits;
 use crate::stages::{Optimised, Stages, validate, with_spilled};
+use crate::timeline::stage;
 use crate::unit::CompileUnit;
 use loopwright_graph::{Graph, NodeId, NodeOp};
 use loopwright_kernel::passes::Pipeline;
@@ -51,7 +52,7 @@ pub(crate) fn lower_delegated(
     let tree = LoopTree::new(&graph, &schedule)?;
     let ranges = parts_by_delegate(&tree);
     let roots: Vec<Range<usize>> = ranges.iter().map(|(roots, _)| roots.clone()).collect();
-    let lowered = lower_parts(&graph, &schedule, kernel, &roots)?;
+    let lowered = stage("lower", || lower_parts(&graph, &schedule, kernel, &roots))?;
     let mut parts = Vec::with_capacity(lowered.len());
     let scratch = lowered.first().map(|part| part.scratch.clone());
     let mut scratch = scratch.unwrap_or_default();

@@ -39,6 +39,22 @@ pub trait Executable: Send + Sync {
     /// [`Bound`](crate::Bound) and the runtime see to. Memory holds values of its dtypes
     /// ([`DType::normalise`](loopwright_ops::DType::normalise)).
     ///
+    /// So it takes the caller's word:
+    /// ```
+    /// # use loopwright_backend::{Argument, BackendError, Executable};
+    /// fn run(code: &dyn Executable, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+    ///     // SAFETY: the kernel was lowered from a graph, and the arguments are as long as its binding says.
+    ///     unsafe { code.run("program", arguments) }
+    /// }
+    /// ```
+    /// and does not compile without:
+    /// ```compile_fail,E0133
+    /// # use loopwright_backend::{Argument, BackendError, Executable};
+    /// fn run(code: &dyn Executable, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
+    ///     code.run("program", arguments)
+    /// }
+    /// ```
+    ///
     /// # Errors
     /// Arguments that do not fit, and what went wrong in the run.
     unsafe fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError>;

@@ -38,6 +38,7 @@ mod signature;
 mod spill;
 mod stages;
 mod store_log;
+mod timeline;
 mod unit;
 
 pub use bound::{Bound, Element, Pending};
@@ -64,4 +65,5 @@ pub use registry::{Backend, Level, Refusals, Registration, backends, register};
 pub use signature::{Signature, SignatureParam, Takes};
 pub use stages::{KERNEL, Plainer, Stages};
 pub use store_log::{LOG_RECORDS, LogRecord, StoreLog, clear_log, log_header, log_words};
+pub use timeline::{StageTime, timed};
 pub use unit::CompileUnit;

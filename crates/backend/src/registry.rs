@@ -6,6 +6,7 @@ use crate::device_executable::DeviceExecutable;
 use crate::error::BackendError;
 use crate::kernel_backend::{CompileOptions, Executable, KernelBackend};
 use crate::loop_backend::{LoopBackend, LoopExecutable};
+use crate::timeline::stage;
 use crate::unit::CompileUnit;
 use loopwright_kernel::Module;
 use std::fmt;
@@ -123,6 +124,14 @@ impl Backend {
         options: &CompileOptions,
     ) -> Result<Vec<Arc<dyn Executable>>, BackendError> {
         self.check(units.iter().map(|unit| unit.module))?;
+        stage("generate code", || self.generate(units, options))
+    }
+
+    fn generate(
+        &self,
+        units: &[CompileUnit<'_>],
+        options: &CompileOptions,
+    ) -> Result<Vec<Arc<dyn Executable>>, BackendError> {
         match &self.way {
             Way::Loops(backend) => units
                 .iter()

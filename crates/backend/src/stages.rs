@@ -3,6 +3,7 @@
 use crate::delegate::{Part, delegates, lower_delegated};
 use crate::program::ProgramError;
 use crate::spill::{FrameLimits, spill};
+use crate::timeline::stage;
 use crate::unit::CompileUnit;
 use loopwright_graph::rewrite::rewrite;
 use loopwright_graph::{Graph, NodeId};
@@ -176,13 +177,16 @@ impl Scheduled {
         // A schedule names nodes of the graph as it is.
         let (graph, notes) = match schedule {
             Some(_) => (graph.clone(), Vec::new()),
-            None => rewrite(graph),
+            None => stage("rewrite", || rewrite(graph)),
         };
         let graph = graph.with_stores();
         let (plan, reasons) = match schedule {
-            Some(schedule) => (Plan::new(graph, schedule.clone())?, FxHashMap::default()),
+            Some(schedule) => (
+                stage("schedule", || Plan::new(graph, schedule.clone()))?,
+                FxHashMap::default(),
+            ),
             None => {
-                let made = schedule_with(graph, target, order, effort)?;
+                let made = stage("schedule", || schedule_with(graph, target, order, effort))?;
                 (made.plan, made.reasons)
             }
         };
@@ -221,7 +225,7 @@ impl Scheduled {
             stages.lowered.notes.extend(notes);
             return Ok(stages);
         }
-        let mut lowered = lower(&graph, &schedule, kernel)?;
+        let mut lowered = stage("lower", || lower(&graph, &schedule, kernel))?;
         lowered.notes.extend(notes);
         let Optimised {
             mut module,
@@ -262,15 +266,17 @@ impl Optimised {
         pipeline: &Pipeline,
         limits: FrameLimits,
     ) -> Result<Optimised, ProgramError> {
-        validate(&lowered.module, "lowering")?;
-        let mut module = lowered.module.clone();
-        pipeline.run(&mut module, &mut |_, _| {});
-        validate(&module, "the passes")?;
-        let spilled = spill(&mut module.functions[0], limits);
-        if !spilled.is_empty() {
-            validate(&module, "spilling")?;
-        }
-        Ok(Optimised { module, spilled })
+        stage("optimise", || {
+            validate(&lowered.module, "lowering")?;
+            let mut module = lowered.module.clone();
+            pipeline.run(&mut module, &mut |_, _| {});
+            validate(&module, "the passes")?;
+            let spilled = spill(&mut module.functions[0], limits);
+            if !spilled.is_empty() {
+                validate(&module, "spilling")?;
+            }
+            Ok(Optimised { module, spilled })
+        })
     }
 }
 

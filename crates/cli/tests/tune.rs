@@ -1,7 +1,7 @@
-//! `tune` from the command line, on backends with candidates that crash, never end, or compute something else.
+//! `tune` from the command line, on backends with candidates that crash, never end, compute something else, or take long.
 //!
-//! This test has a `main` of its own: called with a verb it is the whole command line, with the backend `hazard`
-//! linked in, so that the process that measures has it, too.
+//! This test has a `main` of its own: called with a verb it is the whole command line, with the backends `hazard` and `slow`
+//! linked in, so that the process that measures has them, too.
 
 use loopwright::backend::*;
 use loopwright::looptree::{Annotation, LoopSpec};
@@ -48,6 +48,27 @@ impl LoopBackend for Hazard {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(if split { 2 } else { 6 }));
+            program.execute(memory, evaluate)
+        }))
+    }
+}
+
+/// Runs everything as it stands, and takes a good part of a short search for it.
+struct Slow;
+
+register_backend!(-31, || Backend::loop_backend(Slow));
+
+impl Describe for Slow {
+    fn name(&self) -> &str {
+        "slow"
+    }
+}
+
+impl LoopBackend for Slow {
+    fn compile(&self, program: &LoopProgram, _: &CompileOptions) -> LoopResult {
+        let program = program.clone();
+        Ok(Box::new(move |memory: &mut LoopMemory<'_>| {
+            std::thread::sleep(Duration::from_millis(200));
             program.execute(memory, evaluate)
         }))
     }
@@ -182,6 +203,69 @@ fn bad_candidates_do_not_end_the_search() {
     let listed = place.run(&["cache", "list"]);
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     assert!(listed.contains("schedule"), "{listed}");
+    no_processes_are_left(&place);
+    runs_use_it_and_name_it(&place, schedule);
+}
+
+/// What was found is what a run uses from then on, and says so in its document, with the schedule.
+fn runs_use_it_and_name_it(place: &Place, found: &str) {
+    let run = |more: &[&str]| -> Value {
+        let arguments = ["run", "p.lw", "--device", "hazard", "--json"];
+        let output = place.run(&[&arguments[..], more].concat());
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        serde_json::from_slice(&output.stdout).expect("a document")
+    };
+    let tuned = run(&[]);
+    assert_eq!(tuned["schedule"], "tuned", "{tuned:#}");
+    assert_eq!(
+        tuned["tuned_schedule"].as_str().map(str::trim),
+        Some(found.trim())
+    );
+    let file = run(&["--schedule", "p.sched"]);
+    assert_eq!(file["schedule"], "file", "{file:#}");
+    assert_eq!(file["schedule_file"], "p.sched", "{file:#}");
+    let other = run(&["--set", "N=5"]);
+    assert_eq!(other["schedule"], "default", "{other:#}");
+    for document in [file, other] {
+        assert_eq!(document["tuned_schedule"], Value::Null, "{document:#}");
+    }
+}
+
+/// Where the runs of the default take all of the time, a candidate is tried all the same.
+fn a_slow_device_has_a_candidate_tried() {
+    let place = Place::new();
+    let tune = |seconds: &str| {
+        let arguments = [
+            "tune",
+            "p.lw",
+            "--device",
+            "slow",
+            "--json",
+            "--seconds",
+            seconds,
+        ];
+        let output = place.run(&arguments);
+        let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
+        (output.status.code(), document)
+    };
+    // Where not even the default is measured in time, that is what is said, with the option that helps.
+    let (code, document) = tune("1");
+    assert_eq!(code, Some(1), "{document:#}");
+    let message = document["error"]["message"].as_str().expect("a text");
+    assert!(
+        message.contains("took too long") && message.contains("--seconds"),
+        "{message}"
+    );
+    // The shortest time in which the default is measured leaves none for candidates, unless the machine is busy.
+    let measured = ["2", "3", "4", "8", "20"].into_iter().find_map(|seconds| {
+        let (code, report) = tune(seconds);
+        (code == Some(0)).then_some(report)
+    });
+    let report = measured.expect("the default is measured");
+    assert!(report["counts"]["tried"].as_u64() > Some(0), "{report:#}");
+    assert!(report["before_ms"].as_f64() > Some(150.0), "{report:#}");
+    place.check_schedule("p.sched");
     no_processes_are_left(&place);
 }
 
@@ -385,6 +469,10 @@ const TESTS: &[(&str, fn())] = &[
     (
         "a_winner_that_could_not_be_confirmed_is_not_kept",
         a_winner_that_could_not_be_confirmed_is_not_kept,
+    ),
+    (
+        "a_slow_device_has_a_candidate_tried",
+        a_slow_device_has_a_candidate_tried,
     ),
     ("files_of_others_stay", files_of_others_stay),
     (

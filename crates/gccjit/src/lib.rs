@@ -121,6 +121,15 @@ impl GccJit {
         }
     }
 
+    /// Whether the library at this path, or of this name, loads and compiles a small function: tried in a process of its own, and
+    /// not loaded into this one.
+    ///
+    /// # Errors
+    /// What it said, or how it ended that process.
+    pub fn try_library(path: &str) -> Result<(), String> {
+        library::tried(path)
+    }
+
     /// The same at another optimisation level, 0 to 3: for tests, which compile much and run little.
     pub fn with_optimisation(self, level: u8) -> GccJit {
         GccJit {

@@ -38,12 +38,7 @@ pub(crate) fn load<Name: AsRef<str>>(names: &[Name]) -> Result<Arc<Loaded>, Unav
     for name in names {
         let name = name.as_ref();
         // What a damaged library does when it is loaded, or GCC when it has no assembler, ends a child and not us.
-        let tried = {
-            // Held over the fork, so that it is not held by another thread for ever in the child.
-            let _lock = one_at_a_time();
-            probe(|| try_library(name))
-        };
-        if let Probed::Fails(reason) = tried {
+        if let Err(reason) = tried(name) {
             if is_missing(name, &reason) {
                 reasons.push(reason);
                 continue;
@@ -100,6 +95,16 @@ pub(crate) fn load<Name: AsRef<str>>(names: &[Name]) -> Result<Arc<Loaded>, Unav
 
 fn too_old(name: &str, MissingSymbol(symbol): &MissingSymbol) -> String {
     format!("{name} has no {symbol}: it is older than GCC 12's")
+}
+
+/// Whether a library works in a process of its own; why not, where it does not.
+pub(crate) fn tried(name: &str) -> Result<(), String> {
+    // Held over the fork, so that it is not held by another thread for ever in the child.
+    let _lock = one_at_a_time();
+    match probe(|| try_library(name)) {
+        Probed::Works => Ok(()),
+        Probed::Fails(reason) => Err(reason),
+    }
 }
 
 /// Loads a library and compiles a small function with it: in a child.

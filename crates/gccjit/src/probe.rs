@@ -22,13 +22,35 @@ const EXITED: i32 = 86;
 /// How long a child may take, in milliseconds. GCC takes some 50; a machine that swaps takes its time.
 const PATIENCE: i32 = 60_000;
 
+/// How often a trial is made whose child had a dynamic linker that was in the middle of something.
+#[cfg(unix)]
+const TRIES: u32 = 8;
+
+/// What the dynamic linker of the GNU C library says in a child that was forked while another thread loaded a library: its lists are
+/// half changed there. It says the same of some damaged libraries, but then every time.
+#[cfg(unix)]
+const TORN_LINKER: &str = "Inconsistency detected by ld.so";
+
 /// Runs `trial` in a child of this process, which it can end in any way without harm to us.
 ///
 /// The child is a copy of this process with this one thread. What `trial` does is therefore limited to what such a copy can: the C
 /// library's allocator works in it, locks that other threads held do not open again. A child that does not end is ended after a
-/// minute and reported as a library that does not work.
+/// minute and reported as a library that does not work; one that was copied while another thread loaded a library is made anew.
 #[cfg(unix)]
-pub(crate) fn probe(trial: impl FnOnce() -> Result<(), String>) -> Probed {
+pub(crate) fn probe(trial: impl Fn() -> Result<(), String>) -> Probed {
+    for _ in 1..TRIES {
+        match probe_once(&trial) {
+            Probed::Fails(reason) if reason.contains(TORN_LINKER) => {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            probed => return probed,
+        }
+    }
+    probe_once(&trial)
+}
+
+#[cfg(unix)]
+fn probe_once(trial: &impl Fn() -> Result<(), String>) -> Probed {
     use std::io::{PipeReader, PipeWriter};
     use std::os::fd::{AsRawFd, RawFd};
 
@@ -38,7 +60,7 @@ pub(crate) fn probe(trial: impl FnOnce() -> Result<(), String>) -> Probed {
         unsafe { libc::_exit(EXITED) }
     }
 
-    fn child(pipe: RawFd, trial: impl FnOnce() -> Result<(), String>) -> ! {
+    fn child(pipe: RawFd, trial: &impl Fn() -> Result<(), String>) -> ! {
         let send = |bytes: &[u8]| {
             // SAFETY: the bytes are there; what cannot be written is lost, and the parent says so.
             unsafe { libc::write(pipe, bytes.as_ptr().cast(), bytes.len()) };
@@ -156,7 +178,7 @@ fn verdict(said: &[u8], status: i32) -> Probed {
 
 /// Where there are no child processes, the trial is made here.
 #[cfg(not(unix))]
-pub(crate) fn probe(trial: impl FnOnce() -> Result<(), String>) -> Probed {
+pub(crate) fn probe(trial: impl Fn() -> Result<(), String>) -> Probed {
     match trial() {
         Ok(()) => Probed::Works,
         Err(reason) => Probed::Fails(reason),
@@ -167,7 +189,7 @@ pub(crate) fn probe(trial: impl FnOnce() -> Result<(), String>) -> Probed {
 mod tests {
     use super::*;
 
-    fn reason(trial: impl FnOnce() -> Result<(), String>) -> String {
+    fn reason(trial: impl Fn() -> Result<(), String>) -> String {
         match probe(trial) {
             Probed::Works => "works".to_owned(),
             Probed::Fails(reason) => reason,
@@ -189,6 +211,36 @@ mod tests {
             });
             assert!(killed.contains("signal 11"), "{killed}");
         }
+    }
+
+    /// Says what the dynamic linker says, and ends the child.
+    fn torn() -> ! {
+        let text = b"Inconsistency detected by ld.so: dl-open.c: 581: Assertion failed!\n";
+        // SAFETY: the bytes are there; the child ends here.
+        unsafe {
+            libc::write(2, text.as_ptr().cast(), text.len());
+            libc::_exit(127)
+        }
+    }
+
+    #[test]
+    fn a_child_that_was_forked_while_another_thread_loaded_a_library_is_made_anew() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        // Children share no memory with us: what they leave behind is in files.
+        let tries = || std::fs::read_dir(folder.path()).map_or(0, Iterator::count);
+        let said = reason(|| {
+            let before = tries();
+            let left = std::fs::write(folder.path().join(before.to_string()), "");
+            left.expect("the folder is ours");
+            match before {
+                0..3 => torn(),
+                _ => Ok(()),
+            }
+        });
+        assert_eq!((said.as_str(), tries()), ("works", 4));
+        // Where it is the library that is damaged, that comes out.
+        let said = reason(|| torn());
+        assert!(said.contains("Inconsistency detected by ld.so"), "{said}");
     }
 
     #[test]

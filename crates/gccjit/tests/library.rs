@@ -4,6 +4,7 @@ mod harness;
 
 use harness::available;
 use loopwright_backend::{BackendError, CompileOptions, Describe, KernelBackend};
+use loopwright_conformance::Rng;
 use loopwright_gccjit::GccJit;
 use loopwright_kernel::{Access, Builder, Function, FunctionKind, LoopKind, Module, Space, Type};
 use loopwright_ops::{DType, Op, Scalar};
@@ -120,6 +121,95 @@ fn a_damaged_library_is_damaged_and_not_missing() {
         assert!(why.reason.contains("damaged"), "{name}: {why}");
         assert!(why.reason.contains(name), "{name}: {why}");
     }
+}
+
+/// Where the library is, as this process has it loaded.
+fn path_of_the_library() -> Option<PathBuf> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    let mut paths = maps
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(5));
+    let found = paths.find(|path| path.contains("libgccjit"))?;
+    Some(PathBuf::from(found))
+}
+
+fn number(variable: &str, default: u64) -> u64 {
+    let given = std::env::var(variable).ok();
+    given.map_or(default, |text| text.parse().expect("a number"))
+}
+
+/// A library that is cut off, has bytes or whole pages changed, or is padded with something else, is reported, or works all the
+/// same. It never ends the process, which is this one. A longer run: `LOOPWRIGHT_CASES=500 LOOPWRIGHT_SEED=7 cargo test -p
+/// loopwright-gccjit --test library any_damage -- --nocapture`.
+#[test]
+fn any_damage_to_the_library_is_reported_or_harmless() {
+    use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+    if available(GccJit::new()).is_none() {
+        return;
+    }
+    let Some(whole) = path_of_the_library() else {
+        eprintln!("SKIPPED: the system does not say where the library is");
+        return;
+    };
+    let (cases, seed) = (number("LOOPWRIGHT_CASES", 6), number("LOOPWRIGHT_SEED", 1));
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut harmless = 0;
+    for case in 0..cases {
+        let mut rng = Rng::new(seed.wrapping_mul(1 << 32).wrapping_add(case));
+        let path = directory.path().join(format!("damaged{case}.so"));
+        std::fs::copy(&whole, &path).expect("room for a copy");
+        let mut file = std::fs::File::options().read(true).write(true).open(&path);
+        let file = file.as_mut().expect("a copy of ours");
+        let length = file.metadata().expect("a length").len();
+        // The headers decide how the rest is loaded, so that they are hit as often as all of it.
+        let within = |rng: &mut Rng| match rng.below(2) {
+            0 => rng.below(4096) as u64,
+            _ => rng.bits() % length,
+        };
+        let how = match rng.below(4) {
+            0 => {
+                let cut = within(&mut rng);
+                file.set_len(cut).expect("it is shorter");
+                format!("cut to {cut} bytes")
+            }
+            1 => {
+                let count = 1 + rng.below(64);
+                for _ in 0..count {
+                    let at = within(&mut rng);
+                    let mut byte = [0];
+                    file.seek(SeekFrom::Start(at)).expect("within");
+                    file.read_exact(&mut byte).expect("within");
+                    byte[0] ^= 1 << rng.below(8);
+                    file.seek(SeekFrom::Start(at)).expect("within");
+                    file.write_all(&byte).expect("written");
+                }
+                format!("{count} bits changed")
+            }
+            2 => {
+                let (at, count) = (within(&mut rng) & !4095, 1 + rng.below(64));
+                let bytes = vec![[0, 0xff, 0xcc][rng.below(3)]; count * 4096];
+                file.seek(SeekFrom::Start(at)).expect("within");
+                file.write_all(&bytes).expect("written");
+                format!("{count} pages from {at} on overwritten")
+            }
+            _ => {
+                let at = within(&mut rng);
+                let bytes: Vec<u8> = (0..512).map(|_| rng.bits() as u8).collect();
+                file.seek(SeekFrom::Start(at)).expect("within");
+                file.write_all(&bytes).expect("written");
+                format!("512 random bytes at {at}")
+            }
+        };
+        println!("seed {seed}, case {case}: {how}");
+        // Only the trial in a process of its own: one that works all the same is not loaded here, since damage that a small function
+        // does not meet would be our own.
+        match GccJit::try_library(path.to_str().expect("a plain path")) {
+            Ok(()) => harmless += 1,
+            Err(reason) => assert!(!reason.is_empty(), "case {case}: {how}"),
+        }
+        std::fs::remove_file(&path).expect("ours");
+    }
+    println!("{cases} damaged libraries, {harmless} of them worked in the trial");
 }
 
 #[test]

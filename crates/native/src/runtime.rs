@@ -77,7 +77,7 @@ pub unsafe fn run_parallel(
     }
     let environment = Environment(environment);
     match (pool, usize::try_from(count)) {
-        (Some(pool), Ok(iterations)) => pool.run(iterations, &|range| {
+        (Some(pool), Ok(iterations)) => pool.run_observed(iterations, &|range| {
             // Bounds are at most `count`: nothing is lost.
             let (begin, stop) = (range.start as i64, range.end as i64);
             // SAFETY: the ranges are disjoint parts of `0..count`, and the loop ends before the

@@ -4,7 +4,7 @@ use loopwright_graph::ArrayError;
 use loopwright_runtime::RuntimeError;
 use loopwright_tensor::{ErrorKind, TensorError};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use std::cell::RefCell;
 
@@ -31,6 +31,12 @@ create_exception!(
     ScheduleError,
     Error,
     "A schedule does not fit the program, or would change a value."
+);
+create_exception!(
+    loopwright,
+    ScheduleWarning,
+    PyUserWarning,
+    "A schedule that Loopwright chose was refused, and a plainer one is used: results are right, and may come slower."
 );
 
 thread_local! {

@@ -15,6 +15,7 @@ mod function;
 mod loops;
 mod loops_of;
 mod nn;
+mod plainer;
 mod primitives;
 mod promote;
 mod random;
@@ -36,7 +37,7 @@ mod _core {
     #[pymodule_export]
     use super::dtype::{PyDType, default_dtype, dtype, set_default_dtype};
     #[pymodule_export]
-    use super::errors::{Error, GradientError, ScheduleError, TracedError};
+    use super::errors::{Error, GradientError, ScheduleError, ScheduleWarning, TracedError};
     #[pymodule_export]
     use super::function::{
         Function, Gradient, checkpoint, custom_gradient, hessian, jacobian, jvp, stop_gradient,
@@ -58,6 +59,7 @@ mod _core {
         for (name, dtype) in super::dtype::ALL {
             module.add(name, dtype)?;
         }
+        super::plainer::listen();
         super::variable::register(module)?;
         super::random::register(module)?;
         super::convolve::register(module)?;

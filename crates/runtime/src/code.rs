@@ -5,13 +5,12 @@ use crate::error::RuntimeError;
 use crate::layout::{Layout, MERGE};
 use crate::modes::{Moded, Modes, NodeMode, carry_out, inferred};
 use crate::plan::Plan;
-use crate::trace::{SpanKind, host_track};
+use crate::trace::{Trace, compiling};
 use loopwright_backend::{BatchEntry, Program, ProgramError, Recent};
 use loopwright_graph::{Graph, GraphBuilder, NodeOp};
 use loopwright_looptree::Schedule;
 use std::fmt;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 /// How a program is compiled.
 #[derive(Clone, Debug)]
@@ -51,6 +50,8 @@ pub(crate) struct CodeShared {
     graph: Graph,
     schedule: Option<Schedule>,
     modes: Vec<NodeMode>,
+    /// The one of its runtime: it may be compiled when it is linked, too.
+    trace: Option<Arc<Trace>>,
     /// `None` where it is compiled when it is linked.
     program: Option<Arc<Program>>,
     /// By the values of all sizes, those used last.
@@ -102,18 +103,12 @@ impl Device {
             })?),
             false => None,
         };
-        Ok(Code::new(name, platform, moded, program))
+        Ok(self.code(name, moded, program))
     }
 
     /// Compiles, on the record where there is a trace.
     fn compiling<T>(&self, name: &str, compile: impl FnOnce() -> T) -> T {
-        let trace = self.shared.runtime.trace.as_ref();
-        let from = trace.map(|_| Instant::now());
-        let compiled = compile();
-        if let (Some(trace), Some(from)) = (trace, from) {
-            trace.record(&host_track(), SpanKind::Compile, name.to_owned(), from);
-        }
-        compiled
+        compiling(self.shared.runtime.trace.as_deref(), name, compile)
     }
 
     /// Compiles programs into one module. `keep` says by name which are compiled; the others' places
@@ -172,7 +167,7 @@ impl Device {
         drop(entries);
         let mut compiled = compiled.into_iter();
         let codes = programs.iter().zip(kept).map(|(program, moded)| {
-            moded.map(|moded| Code::new(program.name, platform, moded, compiled.next()))
+            moded.map(|moded| self.code(program.name, moded, compiled.next()))
         });
         Ok(Batch {
             codes: codes.collect(),
@@ -351,19 +346,15 @@ fn changed_meanwhile<'a>(
     None
 }
 
-impl Code {
-    fn new(
-        name: &str,
-        platform: &Arc<Platform>,
-        moded: Moded,
-        program: Option<Arc<Program>>,
-    ) -> Code {
+impl Device {
+    fn code(&self, name: &str, moded: Moded, program: Option<Arc<Program>>) -> Code {
         let modes = moded.modes;
         let modes = modes.or_else(|| program.as_deref().map(inferred));
         Code {
             shared: Arc::new(CodeShared {
                 name: name.into(),
-                platform: Arc::clone(platform),
+                platform: Arc::clone(&self.shared.platform),
+                trace: self.shared.runtime.trace.clone(),
                 graph: moded.graph,
                 schedule: moded.schedule,
                 modes: modes.unwrap_or_default(),
@@ -372,7 +363,9 @@ impl Code {
             }),
         }
     }
+}
 
+impl Code {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.shared.name
@@ -431,12 +424,10 @@ impl Code {
                 let binding = shared.graph.bind_sizes(sizes).map_err(refuse)?;
                 let graph = shared.graph.with_sizes(&binding);
                 // A schedule that was given stands; one that is made is made for these sizes.
-                compile(
-                    &shared.platform,
-                    &shared.name,
-                    &graph,
-                    shared.schedule.as_ref(),
-                )?
+                let schedule = shared.schedule.as_ref();
+                compiling(shared.trace.as_deref(), &shared.name, || {
+                    compile(&shared.platform, &shared.name, &graph, schedule)
+                })?
             }
         };
         let layout = Arc::new(Layout::new(&shared.name, &program, sizes)?);

@@ -220,7 +220,7 @@ impl Stream {
         let merged = board.enter(self.shared.lane, submission, merge.as_ref(), next);
         drop(board);
         drop(merged);
-        let traced = self.trace().map(|trace| (&**trace, &self.shared.name));
+        let traced = self.trace().map(|trace| (trace, &self.shared.name));
         Ok(queue.run(
             || submission.name().to_owned(),
             || Ok(carry_out(&waits, traced, submission, merge.as_deref())?),

@@ -4,7 +4,7 @@ use crate::error::RuntimeError;
 use crate::ledger::{Entry, Use, Wait, Waits};
 use crate::node::Node;
 use crate::routine::{RoutineRef, RoutineShared};
-use crate::trace::{SpanKind, Trace};
+use crate::trace::{SpanKind, Trace, launching};
 use crate::transfer::DownloadSlot;
 use loopwright_backend::DeviceError;
 use loopwright_graph::Array;
@@ -247,11 +247,14 @@ impl Wait {
 fn in_trace(
     work: &impl Work,
     merge: Option<&Node>,
-    trace: &Trace,
+    trace: &Arc<Trace>,
     track: &Arc<str>,
 ) -> Result<(), DeviceError> {
     let from = Instant::now();
-    let done = work.perform(merge);
+    let done = match work.kind() {
+        SpanKind::Launch => launching(trace, track, work.label(), || work.perform(merge)),
+        _ => work.perform(merge),
+    };
     trace.record(track, work.kind(), work.label(), from);
     done
 }
@@ -259,7 +262,7 @@ fn in_trace(
 /// Waits, then does something, all as spans where there is a trace.
 pub(crate) fn carry_out(
     waits: &Waits,
-    trace: Option<(&Trace, &Arc<str>)>,
+    trace: Option<(&Arc<Trace>, &Arc<str>)>,
     work: &impl Work,
     merge: Option<&Node>,
 ) -> Result<(), DeviceError> {

@@ -1,6 +1,6 @@
 //! The programs.
 
-use crate::networks::networks;
+use crate::networks::{networks, small_networks};
 use loopwright_conformance::features::FEATURES;
 use loopwright_conformance::schedules::SCHEDULES;
 use loopwright_graph::{Graph, parse};
@@ -48,6 +48,8 @@ impl Entry {
 pub struct Corpus {
     /// The programs.
     pub entries: Vec<Entry>,
+    /// Programs that are small enough to be interpreted: each machine takes its turn with some of them.
+    pub interpreted: Vec<Entry>,
 }
 
 impl Corpus {
@@ -60,6 +62,7 @@ impl Corpus {
             entries: entries
                 .map(|(name, program)| Entry::parsed(format!("conformance {name}"), program))
                 .collect(),
+            interpreted: Vec::new(),
         }
     }
 
@@ -70,6 +73,7 @@ impl Corpus {
     pub fn complete() -> Result<Corpus, CorpusError> {
         let mut corpus = Corpus::conformance();
         corpus.entries.extend(networks()?);
+        corpus.interpreted = small_networks()?;
         Ok(corpus)
     }
 
@@ -77,6 +81,7 @@ impl Corpus {
     #[must_use]
     pub fn named(mut self, part: &str) -> Corpus {
         self.entries.retain(|entry| entry.name.contains(part));
+        self.interpreted.retain(|entry| entry.name.contains(part));
         self
     }
 }

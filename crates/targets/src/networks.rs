@@ -4,13 +4,15 @@ use crate::corpus::{CorpusError, Entry};
 use crate::recorder::session;
 use loopwright_nn::{
     Activation, Adam, Attention, BatchNorm, Conv, ConvTranspose, Dense, Embedding, GroupNorm,
-    Layer, LayerNorm, Lstm, Module, Optimizer, Pool, RmsNorm, Rope, Sequential, TransformerBlock,
-    cross_entropy, mean_squared_error, seed, training,
+    Layer, LayerNorm, Lstm, Module, Optimizer, Pool, RmsNorm, Rope, Sequential, Sgd,
+    TransformerBlock, cross_entropy, mean_squared_error, seed, training,
 };
-use loopwright_tensor::{ConvOptions, DType, Tensor, TensorError, concat, jit, random, scan};
+use loopwright_tensor::{
+    Axis, ConvOptions, DType, Shape, Tensor, TensorError, concat, jit, random, scan,
+};
 use std::sync::Arc;
 
-/// Every network, forward and as a training step.
+/// Every network, forward, forward with a batch of any size, and as a training step.
 ///
 /// # Errors
 /// What is wrong with one; that is a bug.
@@ -21,9 +23,12 @@ pub fn networks() -> Result<Vec<Entry>, CorpusError> {
         let mut traced = Traced::default();
         traced.mlp()?;
         traced.cnn()?;
-        traced.unet()?;
+        traced.unet("UNet", 8, &[2, 3, 32, 32])?;
+        traced.unet("large UNet", 48, &[1, 3, 128, 128])?;
         traced.vit()?;
-        traced.decoder()?;
+        traced.large_vit()?;
+        traced.decoder("decoder", (50_257, 48, 33))?;
+        traced.decoder("large decoder", (50_257, 384, 256))?;
         traced.lstm()?;
         traced.selective_scan()?;
         traced.experts()?;
@@ -32,9 +37,30 @@ pub fn networks() -> Result<Vec<Entry>, CorpusError> {
     })
 }
 
+/// The same networks, so small that they can be interpreted.
+///
+/// # Errors
+/// What is wrong with one; that is a bug.
+pub fn small_networks() -> Result<Vec<Entry>, CorpusError> {
+    let session = session()?;
+    session.scope(|| {
+        seed(2);
+        let mut traced = Traced {
+            plain_steps: true,
+            ..Traced::default()
+        };
+        traced.small_dense_networks()?;
+        traced.small_convolutions()?;
+        traced.small_sequences()?;
+        Ok(traced.entries)
+    })
+}
+
 #[derive(Default)]
 struct Traced {
     entries: Vec<Entry>,
+    /// Training steps by plain descent: what Adam makes of random moments says nothing about a network.
+    plain_steps: bool,
 }
 
 /// What a network gives for an input, and the loss of that beside a target.
@@ -49,17 +75,6 @@ impl Traced {
         forward: fn(&M, &Tensor) -> Tensor,
         (x, target, loss): (Tensor, Tensor, Loss),
     ) -> Result<(), TensorError> {
-        self.forward_and_step(name, net, forward, (x, target, loss), true)
-    }
-
-    fn forward_and_step<M: Module + Send + Sync + 'static>(
-        &mut self,
-        name: &str,
-        net: M,
-        forward: fn(&M, &Tensor) -> Tensor,
-        (x, target, loss): (Tensor, Tensor, Loss),
-        any_batch: bool,
-    ) -> Result<(), TensorError> {
         let net = Arc::new(net);
         let once = {
             let net = Arc::clone(&net);
@@ -69,19 +84,21 @@ impl Traced {
             format!("{name} forward"),
             once.loops(&x)?.program().written(),
         );
-        if any_batch {
+        let any = {
             let net = Arc::clone(&net);
-            let any = jit("any_batch", move |x: &Tensor| forward(&net, x)).dynamic(0, 0);
-            let found = any.loops(&x)?;
-            self.take(
-                format!("{name} forward, any batch"),
-                found.program().written(),
-            );
-        }
-        let adam = Adam::new(0.01);
+            jit("any_batch", move |x: &Tensor| forward(&net, x)).dynamic(0, 0)
+        };
+        self.take(
+            format!("{name} forward, any batch"),
+            any.loops(&x)?.program().written(),
+        );
+        let optimizer: Box<dyn Optimizer + Send + Sync> = match self.plain_steps {
+            true => Box::new(Sgd::new(0.01)),
+            false => Box::new(Adam::new(0.01)),
+        };
         let step = jit("step", move |(x, target): &(Tensor, Tensor)| {
             let loss = training(|| loss(&forward(&net, x), target));
-            adam.step(&net.parameters(), &loss)?;
+            optimizer.step(&net.parameters(), &loss)?;
             Ok::<_, TensorError>(loss)
         });
         let found = step.loops(&(x, target))?;
@@ -141,15 +158,15 @@ impl Traced {
         )
     }
 
-    fn unet(&mut self) -> Result<(), TensorError> {
-        let net = UNet::new();
+    fn unet(&mut self, name: &str, channels: usize, shape: &[usize]) -> Result<(), TensorError> {
+        let net = UNet::new(channels);
         let loss: Loss = mean_squared_error;
-        let x = numbers(&[2, 3, 32, 32]);
+        let target = [shape[0], 1, shape[2], shape[3]];
         self.all(
-            "UNet",
+            name,
             net,
             UNet::forward,
-            (x, numbers(&[2, 1, 32, 32]), loss),
+            (numbers(shape), numbers(&target), loss),
         )
     }
 
@@ -163,39 +180,59 @@ impl Traced {
             norm: LayerNorm::new(),
             out: Dense::new(10),
         };
-        self.forward_and_step(
+        self.all(
             "ViT",
             net,
             Vit::forward,
             (numbers(&[3, 3, 28, 28]), labels(&[3]), cross_entropy),
-            false,
         )
     }
 
-    /// Grouped queries, rotary positions, and the vocabulary of GPT-2.
-    fn decoder(&mut self) -> Result<(), TensorError> {
+    /// The patches, width and images of ViT-Tiny.
+    fn large_vit(&mut self) -> Result<(), TensorError> {
+        let net = Vit {
+            patches: Conv::of(192, &[16, 16], ConvOptions::default().stride(16)),
+            blocks: vec![
+                TransformerBlock::encoder(192, 3, 0.0),
+                TransformerBlock::encoder(192, 3, 0.1),
+            ],
+            norm: LayerNorm::new(),
+            out: Dense::new(1000),
+        };
+        self.all(
+            "large ViT",
+            net,
+            Vit::forward,
+            (numbers(&[4, 3, 224, 224]), labels(&[4]), cross_entropy),
+        )
+    }
+
+    /// Grouped queries, rotary positions, and a vocabulary of so many tokens; GPT-2 has 50,257.
+    fn decoder(
+        &mut self,
+        name: &str,
+        (vocabulary, width, positions): (usize, usize, usize),
+    ) -> Result<(), TensorError> {
         let attention = || {
-            Attention::grouped(48, 4, 2)
+            Attention::grouped(width, 4, 2)
                 .causal()
                 .with_rope(Rope::default())
         };
         let net = Decoder {
-            tokens: Embedding::new(50_257, 48),
+            tokens: Embedding::new(vocabulary, width),
             blocks: vec![
-                TransformerBlock::of_attention(48, attention(), 0.0),
-                TransformerBlock::of_attention(48, attention(), 0.0),
+                TransformerBlock::of_attention(width, attention(), 0.0),
+                TransformerBlock::of_attention(width, attention(), 0.0),
             ],
             norm: RmsNorm::new(),
         };
-        let loss: Loss = |scores, labels| {
-            cross_entropy(&scores.reshape([2 * 33, 50_257]), &labels.reshape([2 * 33]))
-        };
-        self.forward_and_step(
-            "decoder",
+        let loss: Loss =
+            |scores, labels| cross_entropy(&scores.merge_axes(0, 1), &labels.merge_axes(0, 1));
+        self.all(
+            name,
             net,
             Decoder::forward,
-            (labels(&[2, 33]), labels(&[2, 33]), loss),
-            false,
+            (labels(&[2, positions]), labels(&[2, positions]), loss),
         )
     }
 
@@ -204,42 +241,26 @@ impl Traced {
             lstm: Lstm::new(31),
             out: Dense::new(5),
         };
-        self.forward_and_step(
+        self.all(
             "LSTM",
             net,
             Recurrent::forward,
             (numbers(&[6, 7, 19]), labels(&[6]), cross_entropy),
-            false,
         )
     }
 
     fn selective_scan(&mut self) -> Result<(), TensorError> {
-        let net = Selective {
-            inside: Dense::new(24),
-            decay: Dense::new(24),
-            write: Dense::new(8),
-            read: Dense::new(8),
-            out: Dense::new(3),
-        };
-        self.forward_and_step(
+        let loss: Loss = mean_squared_error;
+        self.all(
             "selective scan",
-            net,
+            Selective::new(24, 8),
             Selective::forward,
-            (
-                numbers(&[2, 9, 12]),
-                numbers(&[2, 9, 3]),
-                mean_squared_error,
-            ),
-            false,
+            (numbers(&[2, 9, 12]), numbers(&[2, 9, 3]), loss),
         )
     }
 
     fn experts(&mut self) -> Result<(), TensorError> {
-        let net = Experts {
-            gate: Dense::new(4),
-            experts: (0..4).map(|_| Dense::new(40)).collect(),
-            out: Dense::new(11),
-        };
+        let net = Experts::new(4, 40, 11);
         self.all(
             "mixture of experts",
             net,
@@ -249,19 +270,61 @@ impl Traced {
     }
 
     fn vae(&mut self) -> Result<(), TensorError> {
-        let net = Vae {
-            inside: Dense::new(100),
-            mean: Dense::new(12),
-            spread: Dense::new(12),
-            outside: Dense::new(100),
-            out: Dense::new(196),
-        };
         self.all(
             "VAE",
-            net,
+            Vae::new(100, 12, 196),
             Vae::forward,
             (numbers(&[21, 196]), numbers(&[21, 196]), mean_squared_error),
         )
+    }
+
+    fn small_dense_networks(&mut self) -> Result<(), TensorError> {
+        let net = Sequential::new()
+            .then(Dense::new(5))
+            .then(Activation::Gelu)
+            .then(Dense::new(3));
+        let given = || (numbers(&[3, 4]), labels(&[3]), cross_entropy as Loss);
+        self.all("small MLP", net, Sequential::forward, given())?;
+        let net = Experts::new(2, 5, 3);
+        self.all("small mixture of experts", net, Experts::forward, given())?;
+        let loss: Loss = mean_squared_error;
+        let given = (numbers(&[2, 6]), numbers(&[2, 6]), loss);
+        self.all("small VAE", Vae::new(5, 3, 6), Vae::forward, given)
+    }
+
+    fn small_convolutions(&mut self) -> Result<(), TensorError> {
+        let halved = ConvOptions::default().stride(2).padding(1);
+        let net = Sequential::new()
+            .then(Conv::of(4, &[3, 3], halved))
+            .then(Activation::Relu)
+            .then(Conv::of(2, &[1, 1], ConvOptions::default().groups(2)))
+            .then(Pool::GlobalAverage(2))
+            .then(Dense::new(3));
+        let given = (numbers(&[2, 2, 5, 5]), labels(&[2]), cross_entropy as Loss);
+        self.all("small CNN", net, Sequential::forward, given)?;
+        self.unet("small UNet", 2, &[1, 1, 4, 4])?;
+        let net = Vit {
+            patches: Conv::of(4, &[2, 2], ConvOptions::default().stride(2)),
+            blocks: vec![TransformerBlock::encoder(4, 2, 0.0)],
+            norm: LayerNorm::new(),
+            out: Dense::new(3),
+        };
+        let given = (numbers(&[2, 1, 4, 4]), labels(&[2]), cross_entropy as Loss);
+        self.all("small ViT", net, Vit::forward, given)
+    }
+
+    fn small_sequences(&mut self) -> Result<(), TensorError> {
+        self.decoder("small decoder", (11, 8, 3))?;
+        let net = Recurrent {
+            lstm: Lstm::new(3),
+            out: Dense::new(3),
+        };
+        let given = (numbers(&[2, 3, 4]), labels(&[2]), cross_entropy as Loss);
+        self.all("small LSTM", net, Recurrent::forward, given)?;
+        let loss: Loss = mean_squared_error;
+        let given = (numbers(&[2, 4, 3]), numbers(&[2, 4, 3]), loss);
+        let net = Selective::new(4, 2);
+        self.all("small selective scan", net, Selective::forward, given)
     }
 }
 
@@ -282,22 +345,22 @@ struct UNet {
 }
 
 impl UNet {
-    fn new() -> UNet {
+    fn new(channels: usize) -> UNet {
         let same = || ConvOptions::default().padding(1);
         let halved = ConvOptions::default().stride(2).padding(1);
         UNet {
             down: Sequential::new()
-                .then(Conv::of(8, &[3, 3], same()))
-                .then(GroupNorm::new(2, 8))
+                .then(Conv::of(channels, &[3, 3], same()))
+                .then(GroupNorm::new(2, channels))
                 .then(Activation::Silu),
             deep: Sequential::new()
-                .then(Conv::of(16, &[3, 3], halved.clone()))
+                .then(Conv::of(2 * channels, &[3, 3], halved.clone()))
                 .then(Activation::Silu)
-                .then(Conv::of(16, &[3, 3], same()))
+                .then(Conv::of(2 * channels, &[3, 3], same()))
                 .then(Activation::Silu),
-            up: ConvTranspose::new(8, &[4, 4], halved),
+            up: ConvTranspose::new(channels, &[4, 4], halved),
             last: Sequential::new()
-                .then(Conv::of(8, &[3, 3], same()))
+                .then(Conv::of(channels, &[3, 3], same()))
                 .then(Activation::Silu)
                 .then(Conv::new(1, &[1, 1])),
         }
@@ -365,14 +428,32 @@ struct Selective {
     write: Dense,
     read: Dense,
     out: Dense,
+    channels: usize,
+    states: usize,
 }
 
 impl Selective {
+    fn new(channels: usize, states: usize) -> Selective {
+        Selective {
+            inside: Dense::new(channels),
+            decay: Dense::new(channels),
+            write: Dense::new(states),
+            read: Dense::new(states),
+            out: Dense::new(3),
+            channels,
+            states,
+        }
+    }
+
     fn forward(&self, x: &Tensor) -> Tensor {
         let inside = self.inside.forward(x);
         let decay = self.decay.forward(x).sigmoid().unsqueeze(-1);
         let written = inside.unsqueeze(-1) * self.write.forward(x).unsqueeze(2);
-        let first = Tensor::zeros([2, 24, 8], DType::F32);
+        let batch = x.shape().axes()[0].clone();
+        let first = Tensor::zeros(
+            Shape::new([batch, Axis::of(self.channels), Axis::of(self.states)]),
+            DType::F32,
+        );
         let states = scan(&first, &(decay, written), 1, |state, (decay, written)| {
             let next = state * decay + written;
             (next.clone(), next)
@@ -396,6 +477,14 @@ struct Experts {
 }
 
 impl Experts {
+    fn new(count: usize, width: usize, outputs: usize) -> Experts {
+        Experts {
+            gate: Dense::new(count),
+            experts: (0..count).map(|_| Dense::new(width)).collect(),
+            out: Dense::new(outputs),
+        }
+    }
+
     fn forward(&self, x: &Tensor) -> Tensor {
         let shares = self.gate.forward(x).softmax(-1);
         let experts = self.experts.iter().enumerate();
@@ -413,13 +502,25 @@ struct Vae {
     spread: Dense,
     outside: Dense,
     out: Dense,
+    latent: usize,
 }
 
 impl Vae {
+    fn new(width: usize, latent: usize, outputs: usize) -> Vae {
+        Vae {
+            inside: Dense::new(width),
+            mean: Dense::new(latent),
+            spread: Dense::new(latent),
+            outside: Dense::new(width),
+            out: Dense::new(outputs),
+            latent,
+        }
+    }
+
     fn forward(&self, x: &Tensor) -> Tensor {
         let inside = self.inside.forward(x).relu();
         let (mean, spread) = (self.mean.forward(&inside), self.spread.forward(&inside));
-        let noise = random::normal(&random::Key::new(3), [12], DType::F32);
+        let noise = random::normal(&random::Key::new(3), [self.latent], DType::F32);
         let drawn = mean + (spread * 0.5).exp() * noise;
         let drawn = self.outside.forward(&drawn).tanh();
         self.out.forward(&drawn).sigmoid()

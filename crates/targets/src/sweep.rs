@@ -205,7 +205,9 @@ fn one_machine(corpus: &Corpus, seed: u64, options: &SweepOptions, writers: &[Wr
     }
     let backend = Backend::kernel_backend(InterpretedFor(target));
     let oracle = Oracle::new(backend).without_texts();
-    for (name, case) in interpreted_cases(seed, options.interpreted) {
+    let cases = interpreted_cases(seed, options.interpreted);
+    let networks = networks_in_turn(corpus, seed, options.interpreted);
+    for (name, case) in cases.into_iter().chain(networks) {
         report.interpreted += 1;
         let start = Instant::now();
         if let Err(mismatch) = oracle.prepare(&case) {
@@ -261,14 +263,34 @@ fn interpreted_cases(seed: u64, count: usize) -> Vec<(String, Case)> {
     random.chain(texts).collect()
 }
 
-/// A program with inputs that a seed names; `None` where some size has no value.
+/// Two of the corpus's small programs, others for each machine; none where nothing is to be interpreted.
+fn networks_in_turn(corpus: &Corpus, seed: u64, count: usize) -> Vec<(String, Case)> {
+    let small = &corpus.interpreted;
+    let count = count.min(2).min(small.len());
+    let chosen = (0..count as u64).map(|at| {
+        let turn = seed.wrapping_mul(count as u64).wrapping_add(at);
+        &small[(turn % small.len() as u64) as usize]
+    });
+    let cases =
+        chosen.filter_map(|entry| Some((entry.name.clone(), with_inputs(&entry.graph, seed)?)));
+    cases.collect()
+}
+
+/// A program with inputs that a seed names; `None` where its sizes do not fit together.
 fn with_inputs(graph: &Graph, seed: u64) -> Option<Case> {
     let arithmetic = Arithmetic::Rounded {
         strict: false,
         math: Precision::Accurate,
     };
     let rng = &mut Rng::new(seed);
-    let binding = graph.bind(&[]).ok()?;
+    // What has no value of its own, such as a batch of any size, gets a small odd one.
+    let open = graph.sizes().filter(|(_, _, default)| default.is_none());
+    let sizes: Vec<(String, i64)> = open.map(|(_, name, _)| (name.to_owned(), 3)).collect();
+    let given: Vec<(&str, i64)> = sizes
+        .iter()
+        .map(|(name, value)| (name.as_str(), *value))
+        .collect();
+    let binding = graph.bind(&given).ok()?;
     let inputs = graph.parameters().map(|node| {
         let shape = binding.shape(graph, node);
         let shape: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
@@ -278,8 +300,8 @@ fn with_inputs(graph: &Graph, seed: u64) -> Option<Case> {
     Some(Case {
         graph: graph.clone(),
         schedule: None,
-        sizes: Vec::new(),
         inputs: inputs.collect(),
+        sizes,
         arithmetic,
     })
 }

@@ -63,7 +63,15 @@ fn the_corpus_has_every_kind_of_network() {
                 .iter()
                 .any(|entry| entry.name.ends_with(part))
         };
-        assert!(has("forward") && has("training step"), "{kind}");
+        for part in ["forward", "forward, any batch", "training step"] {
+            assert!(has(part), "{kind} has no {part}");
+        }
+        let small = format!("network small {kind} ");
+        let mut interpreted = corpus.interpreted.iter();
+        assert!(
+            interpreted.any(|entry| entry.name.starts_with(&small)),
+            "{kind} is interpreted"
+        );
     }
     let symbolic = corpus
         .entries

@@ -259,6 +259,9 @@ impl Session {
             .device
             .compile(name, &lowered.graph, &CodeOptions::default());
         let code = code.map_err(|error| TensorError::new(error.into()))?;
+        if let Some(plainer) = code.program().and_then(|program| program.plainer()) {
+            crate::plainer::tell(name, plainer);
+        }
         let compiled = Arc::new(Compiled {
             made: code,
             set: RwLock::default(),

@@ -25,6 +25,21 @@ pub enum TrainError {
         /// What is missing, too much or different.
         mismatch: Mismatch,
     },
+    /// Arrays of a checkpoint that contradict each other: sizes that nothing has said are one and the same for several
+    /// entries, and the file has several.
+    #[error(
+        "`{name}` of {file} has the shape {shape:?}, which contradicts the arrays before it: {reason}"
+    )]
+    Contradiction {
+        /// The file.
+        file: String,
+        /// The array.
+        name: String,
+        /// The shape of the array.
+        shape: Vec<usize>,
+        /// Which sizes differ.
+        reason: String,
+    },
     /// A checkpoint of another run.
     #[error("{file} is of another run: its {what} is {found}, and here it is {expected}")]
     OtherRun {

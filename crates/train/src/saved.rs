@@ -162,7 +162,15 @@ fn put(
     for (entry, place) in &places {
         if let Some(array) = arrays.get(&place.name) {
             let value = Tensor::of(place.value(array, &entry.name, &file)?);
-            values.push((entry.variable(), value.in_shape(entry.variable().shape())));
+            let value = value.in_shape(entry.variable().shape());
+            // Each may fit alone, and not beside the others.
+            value.check().map_err(|error| TrainError::Contradiction {
+                file: file.clone(),
+                name: place.name.clone(),
+                shape: array.shape().to_vec(),
+                reason: error.to_string(),
+            })?;
+            values.push((entry.variable(), value));
         }
     }
     assign(&values)?;
@@ -173,8 +181,144 @@ fn put(
 mod tests {
     use super::*;
     use loopwright_interp as _;
-    use loopwright_nn::{Dense, Module};
+    use loopwright_nn::{BatchNorm, Conv, Dense, LayerNorm, Lstm, Module, RmsNorm};
     use loopwright_tensor::DType;
+
+    fn number(variable: &str, default: u64) -> u64 {
+        let given = std::env::var(variable).ok();
+        given.map_or(default, |text| text.parse().expect("a number"))
+    }
+
+    /// Numbers that look random and are the same everywhere.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, limit: usize) -> usize {
+            self.0 = self
+                .0
+                .wrapping_mul(0x5851_f42d_4c95_7f2d)
+                .wrapping_add(0x1405_7b7e_f767_814f);
+            ((self.0 >> 33) % limit as u64) as usize
+        }
+    }
+
+    /// A layer of some kind, with sizes that nothing has said.
+    fn layer(random: &mut Random) -> Vec<Entry> {
+        let outputs = 1 + random.below(4);
+        match random.below(6) {
+            0 => Dense::new(outputs).entries(),
+            1 => BatchNorm::new().entries(),
+            2 => LayerNorm::new().entries(),
+            3 => RmsNorm::new().entries(),
+            4 => Lstm::new(outputs).entries(),
+            _ => Conv::new(outputs, &[3, 3]).entries(),
+        }
+    }
+
+    /// An array that fits an entry, for inputs of that number, or not in some way.
+    fn array(random: &mut Random, entry: &Entry, inputs: usize, fits: bool) -> Array {
+        let variable = entry.variable();
+        let axes = variable.shape().axes().iter();
+        let mut shape: Vec<usize> = axes.map(|axis| axis.known().unwrap_or(inputs)).collect();
+        let mut dtype = variable.dtype();
+        if !fits {
+            match random.below(5) {
+                0 => shape.push(1 + random.below(3)),
+                1 => drop(shape.pop()),
+                2 => dtype = DType::F64,
+                3 => shape.iter_mut().for_each(|size| *size += random.below(2)),
+                _ => {
+                    let at = random.below(shape.len().max(1));
+                    if let Some(size) = shape.get_mut(at) {
+                        *size = random.below(6);
+                    }
+                }
+            }
+        }
+        Array::zeros(dtype, &shape).expect("it is small")
+    }
+
+    /// Files that fit networks of inferred sizes, and files that do not, in random ways: what is refused names the file and an array
+    /// of it. A longer run: `LOOPWRIGHT_CASES=20000 LOOPWRIGHT_SEED=7 cargo test -p loopwright-train --lib any_file`.
+    #[test]
+    fn any_file_fits_inferred_shapes_or_is_named_with_an_array() {
+        let (cases, seed) = (
+            number("LOOPWRIGHT_CASES", 200),
+            number("LOOPWRIGHT_SEED", 1),
+        );
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let path = folder.path().join("net.safetensors");
+        let (mut loaded, mut refused) = (0, 0);
+        for case in 0..cases {
+            let mut random = Random(seed.wrapping_mul(1 << 32).wrapping_add(case));
+            random.below(2);
+            let (entries, inputs) = (layer(&mut random), 1 + random.below(4));
+            let wrong = random.below(entries.len() + 1);
+            let arrays: Vec<(String, Array)> = entries
+                .iter()
+                .enumerate()
+                .map(|(at, entry)| {
+                    (
+                        entry.name.clone(),
+                        array(&mut random, entry, inputs, at != wrong),
+                    )
+                })
+                .collect();
+            let named = arrays.iter().map(|(name, array)| (name.as_str(), array));
+            write(&path, named, &BTreeMap::new()).expect("room");
+            let told = || {
+                let shapes: Vec<_> = arrays
+                    .iter()
+                    .map(|(name, array)| (name, array.shape()))
+                    .collect();
+                format!("seed {seed}, case {case}: {shapes:?}")
+            };
+            match load(&path, &entries) {
+                Ok(_) => loaded += 1,
+                Err(error) => {
+                    let error = error.to_string();
+                    let names_array = entries.iter().any(|entry| error.contains(&entry.name));
+                    let named = error.contains("net.safetensors") && names_array;
+                    assert!(named, "{}: {error}", told());
+                    assert!(wrong < entries.len(), "it should fit: {}: {error}", told());
+                    refused += 1;
+                }
+            }
+        }
+        println!("{loaded} loaded, {refused} refused");
+        assert!(
+            cases < 100 || (loaded > 0 && refused > 0),
+            "{loaded} and {refused}"
+        );
+    }
+
+    /// Sizes of several arrays that nothing has said may be one and the same.
+    #[test]
+    fn arrays_that_contradict_each_other_are_named_with_their_file() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let path = folder.path().join("net.safetensors");
+        let norm = BatchNorm::new();
+        let entries = norm.entries();
+        let arrays: Vec<(String, Array)> = entries
+            .iter()
+            .enumerate()
+            .map(|(at, entry)| {
+                let rank = entry.variable().shape().rank();
+                let shape = vec![3 + usize::from(at == 1); rank];
+                (
+                    entry.name.clone(),
+                    Array::zeros(entry.variable().dtype(), &shape).expect("room"),
+                )
+            })
+            .collect();
+        let named = arrays.iter().map(|(name, array)| (name.as_str(), array));
+        write(&path, named, &BTreeMap::new()).expect("room");
+        let error = load(&path, &entries)
+            .expect_err("they contradict each other")
+            .to_string();
+        let named = error.contains("net.safetensors") && error.contains(&entries[1].name);
+        assert!(named, "{error}");
+    }
 
     #[test]
     fn a_file_that_does_not_fit_a_partly_inferred_shape_is_named_with_its_array() {

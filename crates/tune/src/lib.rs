@@ -76,7 +76,7 @@ pub use predict::{CostModel, Predict};
 pub use reference::Expected;
 pub use search::{Candidate, Search, SearchOptions};
 pub use store::{Log, Record, ScheduleKey, ScheduleStore, Tried};
-pub use tune::{Counts, Options, Progress, Report, processor, tune};
+pub use tune::{Counts, Options, Progress, Report, TIME_IS_UP, processor, tune};
 
 /// The page of the book, whose example is compiled and run as a test.
 #[cfg(doctest)]

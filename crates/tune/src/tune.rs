@@ -58,6 +58,12 @@ pub struct Options {
     pub seed: u64,
 }
 
+/// Why a search ended that was not ended by anybody.
+pub const TIME_IS_UP: &str = "the time is up";
+
+/// How many times as long as the first runs of the default the one candidate may take that is always tried.
+const FIRST_CANDIDATE: u32 = 6;
+
 /// How far it is.
 #[derive(Clone, Debug)]
 pub enum Progress {
@@ -190,7 +196,8 @@ struct Tuning<'o> {
     counts: Counts,
 }
 
-/// Tunes a program: in the time given, to the second, with the best so far on disk at any moment.
+/// Tunes a program: in the time given, with the best so far on disk at any moment. One candidate is tried also where the
+/// first runs took all of the time: a search that tries nothing has told nothing.
 ///
 /// # Errors
 /// Work that cannot be measured at all, and files that cannot be written. What is wrong with candidates is
@@ -259,9 +266,13 @@ pub fn tune(options: &Options, tell: &mut dyn FnMut(&Progress)) -> Result<Report
     let default_seconds = match process.measure(&first) {
         Outcome::Time(timing) => timing.seconds,
         other => {
+            let help = match other {
+                Outcome::TimedOut(_) => "; give more time (`--seconds`), or smaller sizes",
+                _ => "",
+            };
             return Err(TuneError::Start {
                 how: "as it is",
-                reason: reason(&other),
+                reason: format!("{}{help}", reason(&other)),
             });
         }
     };
@@ -313,7 +324,14 @@ pub fn tune(options: &Options, tell: &mut dyn FnMut(&Progress)) -> Result<Report
     let share = options.time.mul_f64(0.08);
     let share = share.clamp(Duration::from_millis(300), Duration::from_secs(3));
     let reserve = share + prepared.mul_f64(1.5);
-    let ended = tuning.run(deadline - reserve.min(options.time / 2), tell)?;
+    let mut ended = tuning.run(deadline - reserve.min(options.time / 2), tell)?;
+    let mut deadline = deadline;
+    if tuning.counts.tried == 0 && ended == TIME_IS_UP {
+        // As many runs as a measurement of two versions takes, and as many again to confirm it.
+        let allowance = (prepared * FIRST_CANDIDATE).max(Duration::from_secs(2));
+        ended = tuning.try_first(Instant::now() + allowance, tell)?;
+        deadline = deadline.max(Instant::now() + allowance);
+    }
     tell(&Progress::Confirming);
     let Confirmed {
         before,
@@ -430,7 +448,7 @@ impl Tuning<'_> {
             }
             // One that would be cut off would cost the process in which the winner is ready.
             if Instant::now() + usual.min(longest) >= until {
-                return Ok("the time is up");
+                return Ok(TIME_IS_UP);
             }
             let Some(candidate) = self.search.propose() else {
                 return Ok("nothing new is left to try");
@@ -442,6 +460,23 @@ impl Tuning<'_> {
                 false => usual.mul_f64(0.8) + clock.elapsed().mul_f64(0.2),
             };
         }
+    }
+
+    /// Measures one candidate, for which there was no time; says why the search ended.
+    fn try_first(
+        &mut self,
+        until: Instant,
+        tell: &mut dyn FnMut(&Progress),
+    ) -> Result<&'static str, TuneError> {
+        let Some(candidate) = self.search.propose() else {
+            return Ok("nothing new is left to try");
+        };
+        self.process.set_deadline(until);
+        self.try_one(candidate, tell)?;
+        Ok(match self.options.stop.load(Ordering::Relaxed) {
+            true => "interrupted",
+            false => TIME_IS_UP,
+        })
     }
 
     fn trial(&self, version: Version, rival: Version, care: f64) -> Trial {

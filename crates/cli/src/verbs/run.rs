@@ -14,6 +14,7 @@ use crate::verify::coverage;
 use indicatif::{ProgressBar, ProgressStyle};
 use loopwright::backend::Plainer;
 use loopwright::graph::{Array, Binding, Graph, NodeId, NodeOp};
+use loopwright::looptree::print_schedule;
 use loopwright::ops::DType;
 use loopwright::runtime::{LinkOptions, MERGE, Merge, Routine};
 use loopwright_config::Settings;
@@ -458,6 +459,12 @@ impl Run<'_> {
                 (None, false) => "default",
             },
         });
+        if let (true, Some(schedule)) = (opened.tuned, &opened.schedule) {
+            document["tuned_schedule"] = json!(print_schedule(&opened.graph, schedule));
+        }
+        if let Some(path) = &options.program.schedule {
+            document["schedule_file"] = json!(path.shown());
+        }
         if let Some(plainer) = &done.plainer {
             document["plainer_schedule"] = json!({
                 "reason": plainer.reason,

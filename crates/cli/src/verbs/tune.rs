@@ -12,7 +12,7 @@ use loopwright::graph::print;
 use loopwright::looptree::Plan;
 use loopwright_config::{Key, Origin, Settings};
 use loopwright_files::{Destination, STANDARD_OUTPUT};
-use loopwright_tune::{Options, Outcome, Progress, Report, TUNED, TuneError, Work};
+use loopwright_tune::{Options, Outcome, Progress, Report, TIME_IS_UP, TUNED, TuneError, Work};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -309,9 +309,9 @@ fn conclude(report: &Report, options: &Options, terminal: &mut Terminal) -> Resu
     };
     let tried = match counts.tried {
         // What the time went into, and what would be enough.
-        0 if report.ended == "the time is up" => format!(
-            "no candidate: the reference and the first runs of {} each took all of the {:.0} s; `--seconds {:.0}` leaves \
-             time to search",
+        0 if report.ended == TIME_IS_UP => format!(
+            "no candidate: the reference and the first runs of {} each took all of the {:.0} s, and the first candidate was \
+             given up; `--seconds {:.0}` leaves time to search",
             time(report.before_ms / 1e3),
             options.time.as_secs_f64(),
             (options.time.as_secs_f64() * 4.0)

@@ -1,6 +1,6 @@
 //! What loop_tool does, as behaviours: each test is named after its line of the checklist.
 //!
-//! Whatever runs, runs on both backends, under its default schedule and the plainest one, and is
+//! Whatever runs, runs on every backend that computes, under its default schedule and the plainest one, and is
 //! compared with the reference evaluator as well as with values worked out by hand.
 
 mod analysis;
@@ -16,6 +16,10 @@ use loopwright_graph::{Array, Graph, NodeId, evaluate, parse};
 use loopwright_ops::same_value;
 use loopwright_text::Source;
 use std::collections::BTreeMap;
+use {
+    loopwright_cc as _, loopwright_gccjit as _, loopwright_interp as _, loopwright_manycore as _,
+    loopwright_x86 as _,
+};
 
 /// Reads a program; its first line is added.
 fn program(text: &str) -> Graph {
@@ -32,11 +36,45 @@ fn refusal(text: &str) -> String {
     }
 }
 
-/// The backends there are.
+/// Every backend that computes and can be used here. What is left out is printed; where `CI` is set nothing is.
 fn backends() -> Vec<Backend> {
-    let mut backends = vec![support::interp()];
-    backends.extend(support::cc("3"));
-    backends
+    let known = loopwright_backend::backends().into_iter();
+    let usable = |backend: &Backend| match backend.availability() {
+        Ok(()) => backend.capabilities().computes,
+        Err(why) => {
+            let name = backend.name();
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "CI must have {name}: {why}"
+            );
+            eprintln!("SKIP: {name}: {why}");
+            false
+        }
+    };
+    known.filter(usable).collect()
+}
+
+/// Runs a check on every backend, each on a thread of its own: most of the time is spent waiting for compilers.
+fn on_every_backend(check: impl Fn(&Backend) + Sync) {
+    std::thread::scope(|scope| {
+        for backend in backends() {
+            let check = &check;
+            scope.spawn(move || check(&backend));
+        }
+    });
+}
+
+/// A backend that is not linked in would be a suite that passes without it.
+#[test]
+fn the_checklist_runs_on_every_backend_of_the_processor() {
+    let known = loopwright_backend::backends();
+    for name in ["interp", "cc", "x86", "gccjit", "manycore"] {
+        let backend = known.iter().find(|backend| backend.name() == name);
+        let backend = backend.unwrap_or_else(|| panic!("{name} is linked in"));
+        assert!(backend.capabilities().computes, "{name} computes");
+        let runs = backends().iter().any(|backend| backend.name() == name);
+        assert_eq!(runs, backend.availability().is_ok(), "{name}");
+    }
 }
 
 fn strict() -> CompileOptions {

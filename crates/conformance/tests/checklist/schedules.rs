@@ -1,8 +1,8 @@
 //! Lines 13 to 22, 35 and 36: schedules and their changes.
 //!
-//! What computes is a row of the kit, so that it runs on every backend; here it runs on both of these tests'.
+//! What computes is a row of the kit, so that it runs on every backend; here it runs on every one that computes.
 
-use crate::backends;
+use crate::on_every_backend;
 use loopwright_conformance::Group;
 use loopwright_conformance::changes::CHANGES;
 use loopwright_conformance::suite::assert_row;
@@ -30,14 +30,14 @@ const ROWS: [(u32, &[&str]); 10] = [
 
 #[test]
 fn lines_13_to_22_changes_keep_the_values() {
-    for backend in backends() {
+    on_every_backend(|backend| {
         for (line, rows) in ROWS {
             for row in rows {
                 println!("line {line}: {row} on {}", backend.name());
                 assert_row(backend.clone(), Group::Schedules, row);
             }
         }
-    }
+    });
 }
 
 fn plan(program: &str, schedule: &str) -> Plan {
@@ -110,11 +110,11 @@ fn line_35_next_and_previous_visit_every_place_and_cursors_follow() {
 
 #[test]
 fn line_36_presets() {
-    for backend in backends() {
+    on_every_backend(|backend| {
         for row in ["reuse_maximised", "inner_loops_unrolled"] {
             assert_row(backend.clone(), Group::Schedules, row);
         }
-    }
+    });
     let apart = plan(
         CHAIN,
         "h: share=0, j, i\ns: share=0, i, j\ny: share=0, i, j\n",

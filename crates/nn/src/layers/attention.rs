@@ -4,7 +4,7 @@ use super::{Dense, Layer, inferred};
 use crate::Module;
 use crate::init::Init;
 use crate::mode::rounded;
-use loopwright_tensor::{Axis, DType, Tensor, concat, select};
+use loopwright_tensor::{Axis, DType, Tensor, TensorError, concat, select};
 
 /// Rotary position embedding: pairs of features are turned by an angle that grows with the position.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -36,12 +36,9 @@ impl Rope {
         if position.rank() != 0 || !position.dtype().is_int() {
             return Tensor::from_error(position.refusal("rope", "a position is one integer"));
         }
-        let sizes = match x.sizes() {
-            Ok(sizes) => sizes,
+        let (time, width) = match time_and_width(x, "rope") {
+            Ok(found) => found,
             Err(error) => return Tensor::from_error(error),
-        };
-        let [.., time, width] = sizes[..] else {
-            return Tensor::from_error(x.refusal("rope", "its last axes are [time, width]"));
         };
         if width % 2 != 0 {
             return Tensor::from_error(
@@ -54,7 +51,7 @@ impl Rope {
             DType::F64 => DType::F64,
             _ => DType::F32,
         };
-        let at = (Tensor::index(Axis::of(time)) + position.cast(DType::I64))
+        let at = (Tensor::index(time) + position.cast(DType::I64))
             .cast(wide)
             .unsqueeze(1);
         let rate = Tensor::index(Axis::of(half)).cast(wide) * (-self.base.ln() / half as f64);
@@ -198,13 +195,19 @@ impl Attention {
             let failed = Tensor::from_error(error);
             (failed, cache.clone())
         };
-        let (time, capacity) = match (x.sizes(), cache.key.sizes()) {
-            (Ok(x), Ok(key)) if x.len() == 3 && key.len() == 4 => (x[1], key[2]),
-            (Err(error), _) | (_, Err(error)) => return failed(error),
+        if let Err(error) = x.check().and_then(|()| cache.key.check()) {
+            return failed(error);
+        }
+        let known = match (x.shape().axes(), cache.key.shape().axes()) {
+            ([_, time, _], [_, _, capacity, _]) => time.known().zip(capacity.known()),
             _ => {
                 let reason = "its axes are [batch, time, width], and the cache's [batch, heads, capacity, head width]";
                 return failed(x.refusal("attend_cached", reason));
             }
+        };
+        let Some((time, capacity)) = known else {
+            let reason = "the number of positions and the capacity of the cache are known where it is traced";
+            return failed(x.refusal("attend_cached", reason));
         };
         let length = cache.length.cast(DType::I64);
         let turn = |x: Tensor| match &self.rope {
@@ -246,6 +249,20 @@ impl Layer for Attention {
     }
 }
 
+/// The last two axes of a tensor: the first as it is, open or not and without its name, and the number of features. All axes
+/// before may be open.
+#[track_caller]
+fn time_and_width(x: &Tensor, op: &str) -> Result<(Axis, usize), TensorError> {
+    x.check()?;
+    let [.., time, width] = x.shape().axes() else {
+        return Err(x.refusal(op, "its last axes are [time, width]"));
+    };
+    match width.known() {
+        Some(width) => Ok((Axis::of(&time.size), width)),
+        None => Err(x.refusal(op, "the number of features is open")),
+    }
+}
+
 /// `[.., time, heads * width]` as `[.., heads, time, width]`.
 #[track_caller]
 fn split_heads(x: &Tensor, heads: usize) -> Tensor {
@@ -265,24 +282,29 @@ fn attention(
     mask: Option<&Tensor>,
     causal: bool,
 ) -> Tensor {
-    let (rows, columns) = (query.sizes(), key.sizes());
-    let (rows, columns) = match (rows, columns) {
-        (Ok(rows), Ok(columns)) => (rows, columns),
-        (Err(error), _) | (_, Err(error)) => return Tensor::from_error(error),
+    let found = time_and_width(query, "attention").and_then(|(queries, width)| {
+        let (keys, _) = time_and_width(key, "attention")?;
+        Ok((queries, keys, width))
+    });
+    let (queries, keys, width) = match found {
+        Ok(found) => found,
+        Err(error) => return Tensor::from_error(error),
     };
-    let ([.., queries, width], [.., keys, _]) = (&rows[..], &columns[..]) else {
-        return Tensor::from_error(query.refusal("attention", "its last axes are [time, width]"));
-    };
-    let scores = rounded(query).matmul(&rounded(key).t()) * (1.0 / (*width as f64).sqrt());
+    let scores = rounded(query).matmul(&rounded(key).t()) * (1.0 / (width as f64).sqrt());
     let never = Tensor::constant(loopwright_tensor::Scalar::min_value(scores.dtype()));
     let mut scores = scores;
     if causal {
-        let (row, column) = (
-            Tensor::index(Axis::of(*queries)),
-            Tensor::index(Axis::of(*keys)),
-        );
+        let before = match (queries.known(), keys.known()) {
+            (Some(queries), Some(keys)) => keys as i64 - queries as i64,
+            _ if queries.size == keys.size => 0,
+            _ => {
+                let reason = "which keys are before a query is open: their numbers are known where it is traced, or the same";
+                return Tensor::from_error(query.refusal("causal attention", reason));
+            }
+        };
+        let (row, column) = (Tensor::index(queries), Tensor::index(keys));
         // The last query is the last key's.
-        let seen = column.le(&(row.unsqueeze(1) + (*keys as i64 - *queries as i64)));
+        let seen = column.le(&(row.unsqueeze(1) + before));
         scores = select(&seen, &scores, &never);
     }
     if let Some(mask) = mask {

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from . import _core, _einops, _methods, fft, linalg
-from ._core import Array, Error, GradientError, ScheduleError, TracedError, __version__
+from ._core import Array, Error, GradientError, ScheduleError, ScheduleWarning, TracedError, __version__
 from ._creation import (
     arange,
     asarray,
@@ -433,6 +433,7 @@ __all__ = [
     "scan_values",
     "scatter",
     "ScheduleError",
+    "ScheduleWarning",
     "searchsorted",
     "set_default_device",
     "set_default_dtype",

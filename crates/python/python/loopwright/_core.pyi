@@ -855,6 +855,10 @@ class ScheduleError(Error):
     """A schedule does not fit the program, or would change a value."""
 
 
+class ScheduleWarning(UserWarning):
+    """A schedule that Loopwright chose was refused, and a plainer one is used: results are right, and may come slower."""
+
+
 class State(Variable):
     """A variable that a module keeps and does not train: a running mean, a counter."""
 

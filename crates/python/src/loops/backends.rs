@@ -18,7 +18,7 @@ use loopwright_graph::{Array, NodeId};
 use loopwright_looptree::{Arithmetic, NodeMemory, Plan, execute, print_schedule};
 use loopwright_ops::{DType, Op, Scalar, evaluate};
 use loopwright_plugin::{PluginError, load};
-use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use rustc_hash::FxHashMap;
@@ -46,7 +46,11 @@ fn keep(py: Python<'_>, error: PyErr) -> String {
     let traceback = error
         .traceback(py)
         .and_then(|traceback| traceback.format().ok());
-    let words = format!("{}{error}", traceback.unwrap_or_default());
+    remember(format!("{}{error}", traceback.unwrap_or_default()), error)
+}
+
+/// Keeps an exception under these words, and gives them back.
+fn remember(words: String, error: PyErr) -> String {
     let mut known = RAISED.lock().unwrap_or_else(PoisonError::into_inner);
     if known.len() == KEPT {
         known.pop_front();
@@ -498,6 +502,14 @@ impl LoopBackend for PythonBackend {
             };
             match make() {
                 Ok(code) => Ok(Box::new(code) as Box<dyn LoopCode>),
+                // As Python says that something cannot be done, which another schedule or backend may change.
+                Err(error) if error.is_instance_of::<PyNotImplementedError>(py) => {
+                    Err(BackendError::Unsupported {
+                        backend: self.name.clone(),
+                        kernel: program.name().to_owned(),
+                        reason: remember(error.to_string(), error),
+                    })
+                }
                 Err(error) => Err(self.failed(program.name(), py, error)),
             }
         })
@@ -549,7 +561,8 @@ impl LoopCode for PythonCode {
 
 /// Makes a loop backend known to everything in this process: an object, or a class that is made without arguments, with a
 /// `name` and either `run(program, memory)` or `compile(program)`, which gives a function of the memory. It may have
-/// `code(program)`, `unavailable()` (a reason, or `None`) and `hardware`. As a decorator it gives the class back.
+/// `code(program)`, `unavailable()` (a reason, or `None`) and `hardware`. `NotImplementedError` out of `compile` refuses a
+/// program as it is scheduled: a plainer schedule is tried, or the fallback. As a decorator it gives the class back.
 #[pyfunction]
 #[pyo3(signature = (backend, priority=-1))]
 fn register_backend<'py>(backend: Bound<'py, PyAny>, priority: i32) -> PyResult<Bound<'py, PyAny>> {

@@ -140,6 +140,9 @@ impl PyCompiler {
         let program = py
             .detach(|| self.compiler.compile(graph, schedule))
             .map_err(errors::program)?;
+        if let Some(plainer) = program.plainer() {
+            crate::plainer::warn(py, program.kernel(), plainer)?;
+        }
         Ok(PyProgram {
             program,
             device: self.compiler.backend().name().to_owned(),

@@ -195,7 +195,7 @@ update n = n * 3 + x
             devices: NonZero::new(3).expect("not zero"),
             ..place.options()
         };
-        let runtime = Runtime::new(options);
+        let runtime = place.runtime_with(options);
         let devices: Vec<_> = (0..3)
             .map(|at| runtime.device(&format!("{}:{at}", place.backend)).expect("available"))
             .collect();

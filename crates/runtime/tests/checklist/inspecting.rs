@@ -3,8 +3,9 @@
 use crate::support::*;
 use loopwright_backend::Stages;
 use loopwright_kernel::passes::Pipeline;
-use loopwright_looptree::{print_schedule, print_tree};
-use loopwright_runtime::{Run, Runtime, RuntimeOptions, SpanKind, Verify};
+use loopwright_looptree::{parse_schedule, print_schedule, print_tree};
+use loopwright_runtime::{CodeOptions, LinkOptions, Run, RuntimeOptions, Span, SpanKind, Verify};
+use loopwright_text::Source;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -110,7 +111,7 @@ output y = x / s
 
     fn line_39_kernels_log_what_they_store(place) {
         let options = RuntimeOptions { log_stores: true, ..place.options() };
-        let device = Runtime::new(options).device(place.backend).expect("available");
+        let device = place.runtime_with(options).device(place.backend).expect("available");
         let text = "
 input x: f32[i=5]
 state n: i32[j=3]
@@ -154,7 +155,7 @@ update n = n + 10
 
     fn line_39_what_there_is_no_room_for_is_counted(place) {
         let options = RuntimeOptions { log_stores: true, ..place.options() };
-        let device = Runtime::new(options).device(place.backend).expect("available");
+        let device = place.runtime_with(options).device(place.backend).expect("available");
         let code = compile(&device, "fill", "dim i = 70000\noutput y = index[i, i32]");
         let routine = link(&device.stream().expect("a stream").context(), &code);
         routine.schedule(&[]).expect("scheduled");
@@ -172,7 +173,7 @@ update n = n + 10
 
     fn everything_that_happens_can_be_recorded(place) {
         let options = RuntimeOptions { trace: true, ..place.options() };
-        let runtime = Runtime::new(options);
+        let runtime = place.runtime_with(options);
         let device = runtime.device(place.backend).expect("available");
         let [a, b] = [(); 2].map(|()| device.stream().expect("a stream"));
         let code = compile(&device, "count", "state n: i64[]\nupdate n = n + 1");
@@ -217,13 +218,94 @@ update n = n + 10
         assert!(message(trace.write(&directory.path().join("no/such/place"))).starts_with("cannot write "));
     }
 
+    fn a_trace_has_a_lane_for_every_thread_of_a_parallel_loop(place) {
+        const RUNS: usize = 3;
+        let options = RuntimeOptions { trace: true, ..place.options() };
+        let runtime = place.runtime_with(options);
+        let device = runtime.device(place.backend).expect("available");
+        let graph = program("input x: i64[i=1000]\noutput y = x * 2");
+        let stored = graph.clone().with_stores();
+        let schedule = Source::new("schedule", "loopwright schedule 1\ny: i parallel\n");
+        let schedule = parse_schedule(&schedule, &stored).expect("a schedule");
+        let options = CodeOptions { schedule: Some(schedule), ..CodeOptions::default() };
+        let code = device.compile("double", &graph, &options).expect("compiled");
+        let stream = device.stream().expect("a stream");
+        let routine = link(&stream.context(), &code);
+        routine.context().write("x", &vec![1i64; 1000]).expect("written");
+        for _ in 0..RUNS {
+            routine.schedule(&[]).expect("scheduled");
+        }
+        assert_eq!(read(routine.context(), "y"), [2.; 1000]);
+        let spans = runtime.trace().expect("it records").spans();
+        let parts: Vec<&Span> = spans.iter().filter(|span| span.kind == SpanKind::Iterations).collect();
+        if !place.has_loops_on_the_pool() {
+            assert_eq!(parts.len(), 0, "{parts:?}");
+            return;
+        }
+        // Every iteration once in every run, in a lane of who ran it, within the launch.
+        let mut times = vec![0; 1000];
+        let caller = format!("{} loop-0", stream.name());
+        for part in &parts {
+            let range = part.name.strip_prefix("double ").and_then(|range| range.split_once(".."));
+            let (start, end) = range.expect("the kernel's name and the iterations");
+            let iterations = start.parse::<usize>().expect("a number")..end.parse().expect("a number");
+            times[iterations].iter_mut().for_each(|times| *times += 1);
+            assert!(*part.track == *caller || part.track.starts_with("loop-"), "{part:?}");
+            let within = |launch: &&Span| {
+                launch.start <= part.start && part.start + part.duration <= launch.start + launch.duration
+            };
+            let mut launches = spans.iter().filter(|span| span.kind == SpanKind::Launch);
+            assert!(launches.any(|launch| within(&launch)), "{part:?} in {spans:?}");
+        }
+        assert_eq!(times, [RUNS; 1000]);
+        assert!(parts.iter().any(|part| *part.track == *caller), "{parts:?}");
+        // A lane has one thing at a time.
+        for lane in parts.iter().map(|part| &part.track) {
+            let mut own: Vec<_> = parts.iter().filter(|part| part.track == *lane).collect();
+            own.sort_by_key(|part| part.start);
+            assert!(own.windows(2).all(|pair| pair[0].start + pair[0].duration <= pair[1].start), "{own:?}");
+        }
+    }
+
+    fn a_trace_has_compilations_with_their_stages_also_at_link_time(place) {
+        let options = RuntimeOptions { trace: true, ..place.options() };
+        let runtime = place.runtime_with(options);
+        let device = runtime.device(place.backend).expect("available");
+        let graph = program("size N\ninput x: i64[i=N]\noutput y = x * 3 + 1");
+        let compiled = || -> Vec<Span> {
+            let spans = runtime.trace().expect("it records").spans();
+            spans.into_iter().filter(|span| span.kind == SpanKind::Compile).collect()
+        };
+        let options = CodeOptions { ahead: false, ..CodeOptions::default() };
+        let code = device.compile("later", &graph, &options).expect("kept for later");
+        assert_eq!(compiled().len(), 0, "nothing is compiled yet");
+        let context = device.stream().expect("a stream").context();
+        let options = LinkOptions { sizes: &[("N", 5)], ..LinkOptions::default() };
+        context.link(&code, &options).expect("linked");
+        let at_link = compiled();
+        device.compile("ahead", &graph, &CodeOptions::default()).expect("compiled");
+        let ahead = compiled().split_off(at_link.len());
+        for (name, spans) in [("later", at_link), ("ahead", ahead)] {
+            let (whole, stages) = spans.split_last().expect("it is on the record");
+            assert_eq!(whole.name, name);
+            let names: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
+            let expected = ["rewrite", "schedule", "lower", "optimise", "generate code"];
+            assert_eq!(names, expected.map(|stage| format!("{name}: {stage}")));
+            for stage in stages {
+                assert_eq!(stage.track, whole.track);
+                assert!(whole.start <= stage.start, "{spans:?}");
+                assert!(stage.start + stage.duration <= whole.start + whole.duration, "{spans:?}");
+            }
+        }
+    }
+
     fn every_run_can_be_checked(place) {
         let witness = Arc::new(Witness::default());
         let options = RuntimeOptions {
             verify: Some(Arc::clone(&witness) as Arc<dyn Verify>),
             ..place.options()
         };
-        let device = Runtime::new(options).device(place.backend).expect("available");
+        let device = place.runtime_with(options).device(place.backend).expect("available");
         let text = "static at in 0 .. 4\ninput x: i64[i=4]\nstate n: i64[]\nupdate n = n + x[at]";
         let code = compile(&device, "pick", text);
         let stream = device.stream().expect("a stream");

@@ -140,7 +140,7 @@ output c = sum[k](a * b)
         let mut options = place.options();
         options.compile.cache = Some(kept.path().join("cache"));
         let compiled = |text: &str| {
-            let device = loopwright_runtime::Runtime::new(options.clone())
+            let device = place.runtime_with(options.clone())
                 .device(place.backend)
                 .expect("available");
             let code = compile(&device, "kept", text);
@@ -151,7 +151,7 @@ output c = sum[k](a * b)
             (program.executable().from_cache(), read(routine.context(), "y"))
         };
         // What needs no compiler keeps nothing.
-        let keeps = place.runs_a_compiler();
+        let keeps = place.keeps_code();
         assert_eq!(compiled(DOUBLE), (false, vec![2., 4., 6., 8.]));
         assert_eq!(compiled(DOUBLE), (keeps, vec![2., 4., 6., 8.]), "another runtime finds it");
         let other = DOUBLE.replace("* 2", "* 3");
@@ -245,7 +245,7 @@ update log = select(row == batch, sum[i](x[batch, i]) + log, log)
             queue: NonZero::new(2).expect("not zero"),
             ..place.options()
         };
-        let device = loopwright_runtime::Runtime::new(options)
+        let device = place.runtime_with(options)
             .device(place.backend)
             .expect("available");
         let context = device.stream().expect("a stream").context();

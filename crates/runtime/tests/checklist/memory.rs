@@ -2,8 +2,8 @@
 
 use crate::support::*;
 use loopwright_runtime::{
-    BatchProgram, CodeOptions, LinkOptions, Loc, Mode, Modes, PoolId, Provenance, Runtime,
-    RuntimeOptions, SetAt,
+    BatchProgram, CodeOptions, LinkOptions, Loc, Mode, Modes, PoolId, Provenance, RuntimeOptions,
+    SetAt,
 };
 use std::num::NonZero;
 
@@ -46,7 +46,7 @@ everywhere! {
 
     fn line_19_pools_are_segmented_at_a_cap(place) {
         let options = RuntimeOptions { pool_cap: 1000, ..place.options() };
-        let device = Runtime::new(options).device(place.backend).expect("available");
+        let device = place.runtime_with(options).device(place.backend).expect("available");
         let code = compile(&device, "chain", CHAIN);
         let context = device.stream().expect("a stream").context();
         let routine = link(&context, &code);
@@ -78,7 +78,7 @@ update total = total + sum[j](x)
         let code = compile(&device, "planned", text);
         for (sizes, cap) in [([("N", 100)], 1 << 30), ([("N", 64)], 40_000)] {
             let options = RuntimeOptions { pool_cap: cap, ..place.options() };
-            let device = Runtime::new(options).device(place.backend).expect("available");
+            let device = place.runtime_with(options).device(place.backend).expect("available");
             let plan = code.plan(&sizes, cap).expect("planned");
             let code = compile(&device, "planned", text);
             let options = LinkOptions { sizes: &sizes, ..LinkOptions::default() };
@@ -137,7 +137,7 @@ output y = table[at]
             devices: NonZero::new(2).expect("not zero"),
             ..place.options()
         };
-        let runtime = Runtime::new(options);
+        let runtime = place.runtime_with(options);
         let [a, b] = [0, 1].map(|ordinal| {
             runtime.device(&format!("{}:{ordinal}", place.backend)).expect("available")
         });

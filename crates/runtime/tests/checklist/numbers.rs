@@ -3,7 +3,7 @@
 use crate::support::*;
 use loopwright_graph::Array;
 use loopwright_ops::{DType, Scalar};
-use loopwright_runtime::{LinkOptions, Runtime, RuntimeOptions};
+use loopwright_runtime::{LinkOptions, RuntimeOptions};
 use std::num::NonZero;
 
 /// Threefry-2x32 with 20 rounds, written down a second time.
@@ -117,7 +117,7 @@ output w = uniform[i, j, f16](seed)
 
     fn line_42_streams_and_devices_draw_the_same(place) {
         let options = RuntimeOptions { devices: NonZero::new(2).expect("not zero"), ..place.options() };
-        let runtime = Runtime::new(options);
+        let runtime = place.runtime_with(options);
         let mut drawn: Vec<Array> = Vec::new();
         for ordinal in [0, 1] {
             let device = runtime.device(&format!("{}:{ordinal}", place.backend)).expect("available");

@@ -2,12 +2,14 @@
 
 use loopwright_backend::{Backend, CompileOptions, backends};
 use loopwright_graph::{Array, Binding, Graph, evaluate, parse};
+use loopwright_manycore::{Manycore, Settings};
 use loopwright_runtime::faults::{FaultyDevice, Operation};
 use loopwright_runtime::{
     BatchProgram, Code, CodeOptions, Context, Device, DeviceError, HostDevice, LinkOptions,
     PlainDevice, Routine, Runtime, RuntimeOptions, Scheduler,
 };
 use loopwright_text::Source;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::Duration;
@@ -79,7 +81,17 @@ macro_rules! everywhere {
                 Place { backend: "gccjit", scheduler: Scheduler::Threads }.run(test);
             }
 
+            $(#[$attribute])*
+            #[test]
+            fn manycore_sync() {
+                Place { backend: "manycore", scheduler: Scheduler::Sync }.run(test);
+            }
 
+            $(#[$attribute])*
+            #[test]
+            fn manycore_threads() {
+                Place { backend: "manycore", scheduler: Scheduler::Threads }.run(test);
+            }
         })*
     };
 }
@@ -92,17 +104,39 @@ pub fn cache() -> PathBuf {
 }
 
 impl Place {
-    /// Runs a test here, where the backend can be used. The interpreter always can, and `cc` must be there.
+    /// Runs a test here, where the backend can be used. The interpreter always can, `cc` must be there, and on CI all must.
     pub fn run(self, test: fn(Place)) {
         match self.kernel_backend().availability() {
-            Err(why) if !["interp", "cc"].contains(&self.backend) => eprintln!("SKIP: {why}"),
-            _ => test(self),
+            Ok(()) => test(self),
+            Err(why) => {
+                let must =
+                    ["interp", "cc"].contains(&self.backend) || std::env::var_os("CI").is_some();
+                assert!(!must, "{} must be there: {why}", self.backend);
+                eprintln!("SKIP: {why}");
+            }
         }
     }
 
     /// Whether it runs a compiler as a process, whose log and results are kept.
     pub fn runs_a_compiler(self) -> bool {
         self.backend == "cc"
+    }
+
+    /// Whether compiled code is kept on disk: where a compiler runs, which `manycore` uses, too.
+    pub fn keeps_code(self) -> bool {
+        ["cc", "manycore"].contains(&self.backend)
+    }
+
+    /// Whether devices work in the memory of this process, so that they can read the host's and each other's in place.
+    /// `manycore` has memory of its own, in a process of its own.
+    pub fn shares_memory(self) -> bool {
+        self.backend != "manycore"
+    }
+
+    /// Whether parallel loops run on this process's threads: the interpreter runs iterations one by one, and `manycore` has
+    /// cores in a process of its own.
+    pub fn has_loops_on_the_pool(self) -> bool {
+        !["interp", "manycore"].contains(&self.backend)
     }
 
     pub fn options(self) -> RuntimeOptions {
@@ -118,7 +152,21 @@ impl Place {
     }
 
     pub fn runtime(self) -> Runtime {
-        Runtime::new(self.options())
+        self.runtime_with(self.options())
+    }
+
+    /// A runtime with as many devices as options say. `manycore` has as many as it is set to have.
+    pub fn runtime_with(self, options: RuntimeOptions) -> Runtime {
+        if self.backend != "manycore" || options.devices == NonZero::<usize>::MIN {
+            return Runtime::new(options);
+        }
+        let settings = Settings {
+            devices: options.devices.get(),
+            ..Settings::from_env().expect("what is set can be read")
+        };
+        let mut runtime = Runtime::empty(options);
+        runtime.add_backend(Backend::device_backend(Manycore::new(settings)));
+        runtime
     }
 
     pub fn kernel_backend(self) -> Backend {

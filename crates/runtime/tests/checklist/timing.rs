@@ -53,7 +53,7 @@ everywhere! {
             queue: NonZero::<usize>::MIN,
             ..place.options()
         };
-        let device = Runtime::new(options).device(place.backend).expect("available");
+        let device = place.runtime_with(options).device(place.backend).expect("available");
         let step = "input a: i64[i=8]\ninput b: i64[i]\ninput c: i64[i]\nstate n: i64[i]\nupdate n = n * 2 + a + b + c";
         let set = "static value in 0 .. 1000\ndim i = 8\noutput {name} = value + i";
         let routine = link(&device.stream().expect("a stream").context(), &compile(&device, "step", step));
@@ -66,6 +66,10 @@ everywhere! {
         let other = link(&device.stream().expect("a stream").context(), &compile(&device, "merge", merge));
         routine.context().zero("n").expect("zeroed");
         other.context().zero("n").expect("zeroed");
+        let how = match place.shares_memory() {
+            true => Merge::Streaming,
+            false => Merge::Copy,
+        };
         let (mut n, mut sum) = (0i64, 0i64);
         for round in 0..100 {
             for (at, (name, source)) in sources.iter().enumerate() {
@@ -74,7 +78,7 @@ everywhere! {
             }
             routine.schedule(&[]).expect("scheduled");
             n = n.wrapping_mul(2).wrapping_add(3 * round + 3);
-            other.context().merge_from("n", routine.context(), Merge::Streaming).expect("scheduled");
+            other.context().merge_from("n", routine.context(), how).expect("scheduled");
             other.schedule(&[]).expect("scheduled");
             sum = sum.wrapping_add(n);
         }

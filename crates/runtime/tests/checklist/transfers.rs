@@ -3,7 +3,7 @@
 use crate::support::*;
 use loopwright_graph::Array;
 use loopwright_ops::{DType, Scalar};
-use loopwright_runtime::{Device, LinkOptions, Merge, Runtime, RuntimeOptions};
+use loopwright_runtime::{Device, LinkOptions, Merge, RuntimeError, RuntimeOptions};
 use std::num::NonZero;
 
 const ADD: &str = "
@@ -19,11 +19,21 @@ fn two_devices(place: Place) -> [Device; 2] {
         devices: NonZero::new(2).expect("not zero"),
         ..place.options()
     };
-    let runtime = Runtime::new(options);
+    let runtime = place.runtime_with(options);
     [0, 1].map(|ordinal| {
         let name = format!("{}:{ordinal}", place.backend);
         runtime.device(&name).expect("available")
     })
+}
+
+/// A device with memory of its own cannot read another's in place, and says what to do instead.
+fn refuses_to_stream<T>(device: &Device, merged: Result<T, RuntimeError>) {
+    let told = message(merged);
+    let start = format!("device `{}` cannot read `g` in place on ", device.name());
+    assert!(
+        told.starts_with(&start) && told.ends_with("; merge with a copy"),
+        "{told}"
+    );
 }
 
 everywhere! {
@@ -159,11 +169,17 @@ everywhere! {
         let code = compile(&device, "turn", text);
         let routine = link(&device.stream().expect("a stream").context(), &code);
         write(routine.context(), "g", &[1., 2., 3., 4., 5., 6., 7., 8.]);
-        routine.context().merge_from("g", routine.context(), Merge::Streaming).expect("scheduled");
-        assert_eq!(
-            message(routine.schedule(&[])),
-            "routine `turn` writes `g`, which it would merge in place; merge with a copy"
-        );
+        let in_place = routine.context().merge_from("g", routine.context(), Merge::Streaming);
+        match place.shares_memory() {
+            true => {
+                in_place.expect("scheduled");
+                assert_eq!(
+                    message(routine.schedule(&[])),
+                    "routine `turn` writes `g`, which it would merge in place; merge with a copy"
+                );
+            }
+            false => refuses_to_stream(&device, in_place),
+        }
         routine.context().merge_from("g", routine.context(), Merge::Copy).expect("scheduled");
         routine.schedule(&[]).expect("scheduled");
         assert_eq!(read(routine.context(), "g"), [9.; 8]);
@@ -177,7 +193,11 @@ everywhere! {
         write(mine.context(), "g", &[1., 2., 3., 4.]);
         write(theirs.context(), "g", &[10., 20., 30., 40.]);
         let used = a.memory().used;
-        assert!(mine.context().merge_from("g", theirs.context(), Merge::Streaming).expect("scheduled"));
+        let merged = mine.context().merge_from("g", theirs.context(), Merge::Streaming);
+        if !place.shares_memory() {
+            return refuses_to_stream(&a, merged);
+        }
+        assert!(merged.expect("scheduled"));
         mine.schedule(&[]).expect("scheduled");
         // A write behind it waits until it has been read.
         write(theirs.context(), "g", &[0.; 4]);
@@ -240,7 +260,13 @@ everywhere! {
         let device = place.device();
         let array = Array::from_f64(DType::F32, &[4], &[1., 2., 3., 4.]).expect("an array");
         let context = device.stream().expect("a stream").context();
-        let context = context.with_host("x", array).expect("host memory");
+        let context = context.with_host("x", array);
+        if !place.shares_memory() {
+            let told = format!("device `{}` cannot work in host memory; write `x` instead", device.name());
+            assert_eq!(message(context), told);
+            return;
+        }
+        let context = context.expect("host memory");
         let routine = link(&context, &compile(&device, "next", "input x: f32[i=4]\noutput y = x + 1"));
         routine.schedule(&[]).expect("it has been written");
         assert_eq!(read(routine.context(), "y"), [2., 3., 4., 5.]);
