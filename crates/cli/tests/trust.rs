@@ -441,6 +441,197 @@ fn a_cache_that_cannot_be_used_costs_one_warning_and_no_result() {
     );
 }
 
+/// What can be where a folder is named. Gives the path that is named.
+fn folder_in_some_state(
+    random: &mut Random,
+    sandbox: &Sandbox,
+    name: &str,
+) -> (String, std::path::PathBuf) {
+    let path = sandbox.path(name);
+    let states = [
+        "missing",
+        "missing parent",
+        "file",
+        "dangling link",
+        "loop of links",
+        "link to a folder",
+        "closed folder",
+        "read-only folder",
+        "folder for all",
+        "strange entries",
+        "files for folders",
+        "device",
+        "pipe",
+        "very long name",
+        "relative",
+        "empty name",
+    ];
+    let state = states[random.below(states.len())];
+    let make = |path: &Path, mode: u32| {
+        std::fs::create_dir_all(path).expect("the sandbox is ours");
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("ours");
+    };
+    let path = match state {
+        "missing parent" => path.join("a/b/c"),
+        "file" => {
+            std::fs::write(&path, "a file").expect("ours");
+            path
+        }
+        "dangling link" => {
+            symlink("nowhere/at/all", &path).expect("a link");
+            path
+        }
+        "loop of links" => {
+            symlink(&path, &path).expect("a link");
+            path
+        }
+        "link to a folder" => {
+            make(&sandbox.path("elsewhere"), 0o700);
+            symlink("elsewhere", &path).expect("a link");
+            path
+        }
+        "closed folder" => {
+            make(&path, 0o000);
+            path
+        }
+        "read-only folder" => {
+            make(&path, 0o500);
+            path
+        }
+        "folder for all" => {
+            make(&path, 0o777);
+            path
+        }
+        "strange entries" => {
+            for entry in [
+                "cc/.meta",
+                "cc/x.meta/y",
+                "manycore/0.so",
+                "schedules/..x",
+                "\u{1b}[31m/cc",
+            ] {
+                make(&path.join(entry), 0o700);
+            }
+            path
+        }
+        "files for folders" => {
+            make(&path, 0o700);
+            for entry in ["cc", "manycore", "schedules", "gccjit", "x86"] {
+                std::fs::write(path.join(entry), "a file").expect("ours");
+            }
+            path
+        }
+        "device" => {
+            std::path::PathBuf::from(["/dev/null", "/dev/full", "/proc/self"][random.below(3)])
+        }
+        "pipe" => {
+            let made = Command::new("mkfifo").arg(&path).status();
+            assert!(made.is_ok_and(|status| status.success()), "a pipe");
+            path
+        }
+        "very long name" => path.join("n".repeat([255, 256, 5000][random.below(3)])),
+        "relative" => std::path::PathBuf::from(["here", ".", "../..", "~"][random.below(4)]),
+        "empty name" => std::path::PathBuf::new(),
+        _ => path,
+    };
+    (state.to_owned(), path)
+}
+
+/// A cache is a help: whatever is at its place, and whatever happens to it meanwhile, a run gives its result. Where the folder for
+/// temporary files cannot be used, a run that needs it says so, naming the folder.
+#[test]
+fn any_state_of_caches_and_temporary_folders_gives_the_result_or_names_the_folder() {
+    let cases = number("LOOPWRIGHT_CASES", 12);
+    let seed = number("LOOPWRIGHT_SEED", 1);
+    let devices: &[&str] = match sandbox::has_compiler() {
+        true => &["cc", "cc", "manycore", "x86", "interp"],
+        false => &["x86", "interp"],
+    };
+    for case in 0..cases {
+        let mut random = Random(seed.wrapping_mul(1 << 32).wrapping_add(case));
+        let sandbox = sandbox();
+        let device = devices[random.below(devices.len())];
+        let mut command = sandbox.command(&[
+            "run", "add.lw", "--device", device, "--repeat", "3", "--json",
+        ]);
+        let (state, cache) = folder_in_some_state(&mut random, &sandbox, "cache");
+        command.env("LOOPWRIGHT_CACHE_DIR", &cache);
+        let temporary = (random.below(3) == 0)
+            .then(|| folder_in_some_state(&mut random, &sandbox, "temporary"));
+        if let Some((_, folder)) = &temporary {
+            command.env("TMPDIR", folder);
+        }
+        let told =
+            format!("seed {seed}, case {case}: {device}, cache: {state}, temporary: {temporary:?}");
+        // Sometimes the cache goes while it is used.
+        let removed = random.below(4) == 0 && cache.starts_with(sandbox.path("cache"));
+        let done = std::sync::atomic::AtomicBool::new(false);
+        let output = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while removed && !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    let _ = std::fs::remove_dir_all(&cache);
+                }
+            });
+            let output = ended(command);
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            output
+        });
+        check_shown(&output, &told);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!said.contains("panicked"), "{told}: {said}");
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{told}: {error}: {said}"));
+        match (output.status.code(), &temporary) {
+            (Some(0), _) => assert_eq!(document["outputs"]["C"]["kind"], "output", "{told}"),
+            (Some(1), Some((_, folder))) => {
+                let message = document["error"]["message"].as_str().expect("a message");
+                let shown = folder.display().to_string();
+                let names = message.contains("TMPDIR") || message.contains(&shown);
+                assert!(names, "{told}: {message}");
+            }
+            other => panic!("{told}: {other:?}: {said}\n{document:#}"),
+        }
+    }
+}
+
+/// Where no file may be written, what needs none works, and what needs one ends in words.
+#[test]
+fn a_limit_to_the_size_of_files_ends_no_run_that_writes_none() {
+    let mut random = Random(number("LOOPWRIGHT_SEED", 1));
+    for device in ["interp", "x86", "cc"] {
+        if device == "cc" && !sandbox::has_compiler() {
+            continue;
+        }
+        let sandbox = sandbox();
+        let plain = sandbox.command(&["run", "add.lw", "--device", device, "--json"]);
+        let mut command = Command::new("sh");
+        let blocks = [0, 1, 8][random.below(3)];
+        command
+            .arg("-c")
+            .arg(format!("ulimit -f {blocks}; exec \"$0\" \"$@\""));
+        command.arg(plain.get_program()).args(plain.get_args());
+        command.current_dir(sandbox.path("")).stdin(Stdio::null());
+        for (name, value) in plain.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let output = ended(command);
+        let said = String::from_utf8_lossy(&output.stderr);
+        let told = format!("{device}, {blocks} blocks: {said}");
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{told}: {error}"));
+        match device {
+            "cc" => assert!(
+                document["error"]["message"].is_string() || output.status.success(),
+                "{told}"
+            ),
+            _ => assert!(output.status.success(), "{told}"),
+        }
+    }
+}
+
 #[test]
 fn a_missing_folder_for_temporary_files_is_named() {
     if !sandbox::has_compiler() {
