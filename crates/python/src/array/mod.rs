@@ -15,6 +15,7 @@ mod view;
 use crate::device::PyDevice;
 use crate::dtype::PyDType;
 use crate::errors::OrRaise;
+use crate::interrupts::Interruptible;
 use loopwright_ops::{DType, Op};
 use loopwright_tensor::{Session, Tensor, realize_with_held};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
@@ -198,7 +199,7 @@ pub(crate) fn realize(py: Python<'_>, values: &[Value]) -> PyResult<()> {
         by_session[at].1.extend(value.tensors().cloned());
     }
     for (session, tensors) in by_session {
-        py.detach(|| session.scope(|| realize_with_held(&tensors)))
+        py.interruptible(|| session.scope(|| realize_with_held(&tensors)))?
             .or_raise()?;
     }
     py.check_signals()
@@ -370,7 +371,7 @@ impl Array {
         // Once more: what it was computed from can go, and must where memory is lent.
         let value = self.value();
         let read = || value.tensors().map(Tensor::lent).collect();
-        let read: Result<_, _> = py.detach(read);
+        let read: Result<_, _> = py.interruptible(read)?;
         read.or_raise()
     }
 }
@@ -757,7 +758,7 @@ impl Array {
 pub(crate) fn moved(py: Python<'_>, value: &Value, session: &Session) -> PyResult<Array> {
     value.realize(py)?;
     let copy = |part: &Tensor| {
-        let array = py.detach(|| part.array()).or_raise()?;
+        let array = py.interruptible(|| part.array())?.or_raise()?;
         Ok::<_, PyErr>(Tensor::of(array).in_shape(part.shape()))
     };
     let im = value.im.as_ref().map(copy).transpose()?;

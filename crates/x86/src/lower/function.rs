@@ -13,6 +13,7 @@ use crate::machine::{Class, Code, Inst as M, Loop, Place, RegInfo, Source, VReg,
 use loopwright_kernel::interpret::Layout;
 use loopwright_kernel::{Block, Function, Inst, LoopKind, Module, Stmt, Type, Value};
 use loopwright_ops::{DType, Op};
+use loopwright_threads::interrupt::unwind_if_asked;
 use rustc_hash::FxHashMap;
 use smallvec::smallvec;
 
@@ -347,6 +348,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
     }
 
     fn statement(&mut self, stmt: &Stmt) -> Result<(), Refusal> {
+        unwind_if_asked();
         match stmt {
             Stmt::Let(value, inst) => self.definition(*value, inst),
             Stmt::Store { ptr, index, value } => self.store(*ptr, *index, *value),
