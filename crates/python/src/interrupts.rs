@@ -8,6 +8,7 @@
 use crate::errors;
 use loopwright_threads::generation;
 use loopwright_threads::interrupt::Interrupts;
+use pyo3::exceptions::{PyBufferError, PyException};
 use pyo3::prelude::*;
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
@@ -110,4 +111,15 @@ impl Interruptible for Python<'_> {
             }
         }
     }
+}
+
+/// What is raised in place of an interrupt by something whose callers pass over what it raises: numpy tries the next way to an array's
+/// elements where the buffer protocol fails. The interrupt is then still to be handled, and comes out where Python looks next.
+pub(crate) fn kept_for_later(py: Python<'_>, error: PyErr) -> PyErr {
+    if error.is_instance_of::<PyException>(py) {
+        return error;
+    }
+    // SAFETY: it may be called at any time; it has the handler of SIGINT called as if the signal had come.
+    unsafe { pyo3::ffi::PyErr_SetInterrupt() };
+    PyBufferError::new_err("interrupted before the elements were there")
 }

@@ -15,7 +15,7 @@ mod view;
 use crate::device::PyDevice;
 use crate::dtype::PyDType;
 use crate::errors::OrRaise;
-use crate::interrupts::Interruptible;
+use crate::interrupts::{self, Interruptible};
 use loopwright_ops::{DType, Op};
 use loopwright_tensor::{Session, Tensor, realize_with_held};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
@@ -726,7 +726,8 @@ impl Array {
         flags: std::ffi::c_int,
     ) -> PyResult<()> {
         // SAFETY: the interpreter gives a view to be filled.
-        unsafe { exchange::fill_buffer(&slf, view, flags) }
+        let filled = unsafe { exchange::fill_buffer(&slf, view, flags) };
+        filled.map_err(|error| interrupts::kept_for_later(slf.py(), error))
     }
 
     unsafe fn __releasebuffer__(&self, view: *mut pyo3::ffi::Py_buffer) {

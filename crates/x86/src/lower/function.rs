@@ -6,6 +6,7 @@ use super::analyse::Analysis;
 use super::coming::{Asking, Coming};
 use super::linear::Linear;
 use super::value::Pieces;
+use super::watch::{Watch, trips};
 use super::{Refusal, Shared, is_kernel};
 use crate::asm::{Alu, Bits, Cond, Label, Mem};
 use crate::level::Level;
@@ -524,6 +525,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
         };
         let number = self.enter_loop();
         self.emit(M::Label(labels.cont));
+        self.look(labels.brk);
         self.plans.push(Plan::default());
         self.scopes.push(Scope::default());
         for stmt in head {
@@ -628,9 +630,23 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
         if super::address::has_loop(body) {
             plan.moves = self.carried(var, counter, step, body);
         }
-        let stop = match &mut parts {
-            Some(parts) => self.begin_part(parts, counter, limit),
-            None => limit,
+        let count = match (first, last, by) {
+            (Some(first), Some(last), Some(by)) => Some(trips(first, last, by)),
+            _ => None,
+        };
+        let watch = match crate::poll::poll() {
+            Some(_) => self.watch((count, by), body),
+            None => Watch::Never,
+        };
+        let mut strips = None;
+        let stop = match (&mut parts, watch) {
+            (Some(parts), _) => self.begin_part(parts, counter, limit),
+            (None, Watch::Strips(span)) => {
+                let (begun, stop) = self.begin_strip(span, counter, limit);
+                strips = Some(begun);
+                stop
+            }
+            (None, Watch::Each | Watch::Never) => limit,
         };
         let head = self.shared.asm.label();
         let number = self.enter_loop();
@@ -666,6 +682,9 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
         if far && by != Some(1) {
             self.emit(M::JumpIf(Cond::Overflow, labels.brk));
         }
+        if watch == Watch::Each {
+            self.look(labels.brk);
+        }
         self.emit(M::Compare {
             bits: Bits::B64,
             a: counter,
@@ -675,6 +694,9 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
         self.leave_loop(number);
         if let Some(parts) = &parts {
             self.end_part(parts, counter, limit);
+        }
+        if let Some(strips) = &strips {
+            self.end_strip(strips, counter, limit, labels.brk);
         }
         self.emit(M::Label(labels.brk));
         Ok(())
