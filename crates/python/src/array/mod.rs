@@ -705,6 +705,8 @@ impl Array {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let numpy = py.import("numpy")?;
+        // Here and not in the buffer protocol, which keeps an interrupt for later.
+        realize(py, &[slf.get().value()])?;
         let view = pyo3::types::PyMemoryView::from(slf.as_any())?;
         let array = numpy.call_method1("asarray", (view,))?;
         let options = PyDict::new(py);
