@@ -11,6 +11,7 @@ use crate::stages::{KERNEL, Plainer, Scheduled, Stages, first_that_fits};
 use loopwright_graph::Graph;
 use loopwright_kernel::passes::Pipeline;
 use loopwright_looptree::{Effort, Order, Plan, Schedule, print_schedule};
+use loopwright_threads::interrupt::{Interrupted, catching};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -201,7 +202,18 @@ impl Compiler {
     /// The compiled programs, in order. Those that have not been compiled before under the same name
     /// are compiled together, in one run of the backend: cheaper than one by one wherever a
     /// compiler takes time to start.
+    ///
+    /// # Errors
+    /// [`BackendError::Interrupted`] where it was told to end: passes unwind to here, and nothing is kept of what they made.
     pub fn compile_batch(
+        &self,
+        entries: &[BatchEntry<'_>],
+    ) -> Result<Vec<Arc<Program>>, ProgramError> {
+        catching(|| self.compile_entries(entries))
+            .map_err(|Interrupted| BackendError::Interrupted)?
+    }
+
+    fn compile_entries(
         &self,
         entries: &[BatchEntry<'_>],
     ) -> Result<Vec<Arc<Program>>, ProgramError> {

@@ -1,6 +1,7 @@
 //! What goes wrong in backends.
 
 use crate::describe::Unavailable;
+use loopwright_threads::interrupt::Interrupted;
 
 /// What went wrong in a backend.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +66,9 @@ pub enum BackendError {
         /// Why.
         reason: String,
     },
+    /// The compilation or the kernel was told to end; see [`loopwright_threads::interrupt`].
+    #[error("interrupted")]
+    Interrupted,
     /// Running failed.
     #[error("kernel `{kernel}` failed: {reason}")]
     Run {
@@ -73,4 +77,10 @@ pub enum BackendError {
         /// Why.
         reason: String,
     },
+}
+
+impl From<Interrupted> for BackendError {
+    fn from(_: Interrupted) -> BackendError {
+        BackendError::Interrupted
+    }
 }

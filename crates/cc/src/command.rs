@@ -6,13 +6,14 @@ use loopwright_backend::BackendError;
 use loopwright_cache::Key;
 use loopwright_emit::{ABI_VERSION, Emitted};
 use loopwright_files::{ScratchFolder, scratch_file};
+use loopwright_threads::interrupt::{Interrupted, check};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Flags that hold for every module. None of them lets the compiler change a value: `-fwrapv` and
 /// `-fno-strict-aliasing` define what C leaves open; `-fno-math-errno` only gives up `errno`, which
@@ -134,7 +135,7 @@ impl<'a> Job<'a> {
         );
         command.env("LC_ALL", "C");
         let command_line = command_line(&command);
-        let failure = match run_limited(command, self.settings.timeout) {
+        let failure = match run_limited(command, self.settings.timeout, check) {
             Ok(finished) if finished.success && library.is_file() => {
                 return Ok(Built {
                     library,
@@ -144,7 +145,9 @@ impl<'a> Job<'a> {
             }
             Ok(finished) if finished.success => "it made no library".to_owned(),
             Ok(finished) => with_source_line(finished.log, source, &source_path),
-            Err(error) => error,
+            // Nothing is wrong with the source, and the folder goes.
+            Err(RunFailure::Interrupted) => return Err(BackendError::Interrupted),
+            Err(RunFailure::Failed(error)) => error,
         };
         // The source stays for whoever looks into this.
         let kept = directory.keep().join("module.c");
@@ -194,8 +197,33 @@ pub(crate) struct Finished {
     pub(crate) log: String,
 }
 
+/// Why a program did not run to its end.
+#[derive(Debug)]
+pub(crate) enum RunFailure {
+    /// Whoever waited for it was told to end.
+    Interrupted,
+    /// Something else, in words.
+    Failed(String),
+}
+
+impl From<String> for RunFailure {
+    fn from(reason: String) -> RunFailure {
+        RunFailure::Failed(reason)
+    }
+}
+
+/// The longest wait before asking whether to wait on.
+const QUESTIONS: Duration = Duration::from_millis(25);
+
 /// Runs a program to its end, or kills it, with all it started, after `limit`.
-pub(crate) fn run_limited(mut command: Command, limit: Duration) -> Result<Finished, String> {
+///
+/// # Errors
+/// Why it did not run to its end. Where `check` says that the caller was told to end, it is killed as well.
+pub(crate) fn run_limited(
+    mut command: Command,
+    limit: Duration,
+    check: impl Fn() -> Result<(), Interrupted>,
+) -> Result<Finished, RunFailure> {
     let program = command.get_program().to_string_lossy().into_owned();
     // Into a file, not a pipe: nobody has to read along, and children that outlive their parent
     // do not keep it open.
@@ -222,16 +250,25 @@ pub(crate) fn run_limited(mut command: Command, limit: Duration) -> Result<Finis
     let waiter = std::thread::spawn(move || {
         let _ = send.send(child.wait());
     });
-    let status = match receive.recv_timeout(limit) {
-        Ok(status) => status.map_err(|error| format!("{program} was lost: {error}"))?,
-        Err(_) => {
-            kill_group(id);
-            // Killed, it ends at once; a waiter that panicked has nothing to say.
-            let _ = waiter.join();
-            return Err(format!(
-                "{program} was killed after {} seconds; LOOPWRIGHT_CC_TIMEOUT sets the limit",
-                limit.as_secs()
-            ));
+    let kill = |failure: RunFailure| {
+        kill_group(id);
+        // Killed, it ends at once; a waiter that panicked has nothing to say.
+        let _ = waiter.join();
+        failure
+    };
+    let from = Instant::now();
+    let status = loop {
+        let left = limit.saturating_sub(from.elapsed());
+        match receive.recv_timeout(left.min(QUESTIONS)) {
+            Ok(status) => break status.map_err(|error| format!("{program} was lost: {error}"))?,
+            Err(_) if check().is_err() => return Err(kill(RunFailure::Interrupted)),
+            Err(_) if from.elapsed() < limit => {}
+            Err(_) => {
+                return Err(kill(RunFailure::Failed(format!(
+                    "{program} was killed after {} seconds; LOOPWRIGHT_CC_TIMEOUT sets the limit",
+                    limit.as_secs()
+                ))));
+            }
         }
     };
     let mut text = Vec::new();
@@ -288,8 +325,9 @@ mod tests {
     fn a_program_that_hangs_is_killed_with_its_children() {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "sleep 1000 & wait"]);
-        let error = match run_limited(command, Duration::from_millis(50)) {
-            Err(error) => error,
+        let error = match run_limited(command, Duration::from_millis(50), || Ok(())) {
+            Err(RunFailure::Failed(error)) => error,
+            Err(RunFailure::Interrupted) => panic!("nobody asked it to end"),
             Ok(finished) => panic!("it should have been killed, but said {}", finished.log),
         };
         assert!(error.contains("was killed after 0 seconds"), "{error}");

@@ -1,6 +1,6 @@
 //! Which compiler, and who it is.
 
-use crate::command::run_limited;
+use crate::command::{RunFailure, run_limited};
 use loopwright_backend::Unavailable;
 use loopwright_files::scratch_file;
 use std::ffi::OsStr;
@@ -83,13 +83,15 @@ impl Compiler {
                 .args(&native)
                 .args(["-v", "-E", "-x", "c", "/dev/null"]);
             command.env("LC_ALL", "C");
-            match run_limited(command, timeout) {
+            // It takes some milliseconds, and what comes out is kept as long as the process: it is not to be cut short.
+            match run_limited(command, timeout, || Ok(())) {
                 Ok(finished) if finished.success => {
                     answer = Ok((native, finished.log));
                     break;
                 }
                 Ok(finished) => answer = Err(finished.log),
-                Err(error) => answer = Err(error),
+                Err(RunFailure::Failed(error)) => answer = Err(error),
+                Err(RunFailure::Interrupted) => unreachable!("nobody asks it to end"),
             }
         }
         match answer {

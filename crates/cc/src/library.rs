@@ -3,11 +3,13 @@
 use crate::NAME;
 use libloading::Library;
 use loopwright_backend::{BackendError, Executable};
-use loopwright_emit::EmittedKernel;
+use loopwright_emit::{ATTENTION_SYMBOL, EmittedKernel, POLL_SYMBOL};
 use loopwright_kernel::Module;
 use loopwright_native::{Entry, Made, NativeExecutable};
+use loopwright_threads::interrupt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 /// Loads a library that was compiled from the text of `module` with these entry points.
 pub(crate) fn load(
@@ -17,6 +19,7 @@ pub(crate) fn load(
     made: Made,
 ) -> Result<Arc<dyn Executable>, BackendError> {
     let library = open(path)?;
+    set_poll(&library);
     let mut entries = Vec::with_capacity(kernels.len());
     for kernel in kernels {
         // SAFETY: the library was made from text in which this symbol is a function of this type; a
@@ -35,6 +38,21 @@ pub(crate) fn load(
     };
     let executable = NativeExecutable::new(NAME, module, entry, made, library)?;
     Ok(Arc::new(executable))
+}
+
+/// Tells the loops of a library, where it has such, what they look at and whom they ask whether they are to be left.
+fn set_poll(library: &Library) {
+    type Poll = extern "C" fn() -> u32;
+    // SAFETY: the library was made from text in which these symbols, if they are there, are pointers of these types. A library that
+    // is loaded already gets the values that it has.
+    unsafe {
+        if let Ok(poll) = library.get::<*mut Poll>(POLL_SYMBOL.as_bytes())
+            && let Ok(attention) = library.get::<*mut *const AtomicU32>(ATTENTION_SYMBOL.as_bytes())
+        {
+            **poll = interrupt::poll;
+            **attention = interrupt::attention();
+        }
+    }
 }
 
 /// Loads a library, with all its symbols at once and none of them visible to others.

@@ -1,6 +1,7 @@
 //! What can be said on the command line.
 
 use crate::failure::Failure;
+use crate::interrupt::Ends;
 use crate::runtime::FAILURES;
 use crate::terminal::Shown as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -123,6 +124,24 @@ impl Verb {
     pub(crate) fn heeds_settings(&self) -> bool {
         // The worker's parent has said it.
         !matches!(self, Verb::Allow(_) | Verb::Deny(_) | Verb::TuneWorker(_))
+    }
+
+    /// How it ends when it is told to.
+    pub(crate) fn ends(&self) -> Ends {
+        match self {
+            Verb::Run(_) | Verb::Dump(_) | Verb::Check(_) | Verb::Bench(_) | Verb::Doctor(_) => {
+                Ends::Soon
+            }
+            Verb::Train(_) | Verb::Tune(_) => Ends::ByItself,
+            // The editor has the terminal to give back, the worker is its parent's, and the others are short.
+            Verb::Edit(_)
+            | Verb::TuneWorker(_)
+            | Verb::Devices(_)
+            | Verb::Cache(_)
+            | Verb::Config(_)
+            | Verb::Allow(_)
+            | Verb::Deny(_) => Ends::Anywhere,
+        }
     }
 
     /// Whether JSON is asked for.

@@ -38,6 +38,7 @@ mod verify;
 use arguments::{Arguments, Verb};
 use clap::Parser;
 use failure::Failure;
+use interrupt::interruptible;
 use loopwright::text;
 use loopwright_threads::ForkJoin;
 use std::process::ExitCode;
@@ -64,7 +65,7 @@ pub fn main() -> ExitCode {
         true => Terminal::beside_output(),
         false => Terminal::new(),
     };
-    let done = perform(&arguments, &mut terminal);
+    let done = interruptible(arguments.verb.ends(), || perform(&arguments, &mut terminal));
     match done.and_then(|code| terminal.flush().map(|()| code)) {
         Ok(code) => code,
         Err(failure) if arguments.verb.json() => failure.report_as_json(),

@@ -83,6 +83,12 @@ pub trait Dialect {
         words::is_reserved(word) || self.reserved_words().contains(&word)
     }
 
+    /// How loops ask whether they are to be left, where there is a way: the name of what must be declared for that, the condition,
+    /// and the declaration.
+    fn poll(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        None
+    }
+
     /// How a function is marked, with a space behind.
     fn linkage(&self, linkage: Linkage) -> &'static str {
         match linkage {

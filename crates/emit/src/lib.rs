@@ -53,7 +53,7 @@ mod pieces;
 mod types;
 mod uses;
 
-pub use c::{ABI_VERSION, C};
+pub use c::{ABI_VERSION, ATTENTION_SYMBOL, C, POLL_SYMBOL};
 pub use c99::C99;
 pub use dialect::{Dialect, EntryKernel, Linkage, LoopHint, Refusal, Spelled};
 pub use expression::{Expr, Precedence, Shape};

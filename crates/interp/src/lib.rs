@@ -8,7 +8,7 @@ use loopwright_backend::{
     register_backend,
 };
 use loopwright_kernel::Module;
-use loopwright_kernel::interpret::{Arg, Program};
+use loopwright_kernel::interpret::{Arg, InterpretError, Program};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -65,9 +65,12 @@ impl Executable for Interpreted {
         let grid = self.program.one_group(kernel);
         self.program
             .run(kernel, &mut arguments, grid, None)
-            .map_err(|error| BackendError::Run {
-                kernel: kernel.to_owned(),
-                reason: error.to_string(),
+            .map_err(|error| match error {
+                InterpretError::Interrupted => BackendError::Interrupted,
+                error => BackendError::Run {
+                    kernel: kernel.to_owned(),
+                    reason: error.to_string(),
+                },
             })
     }
 

@@ -15,6 +15,7 @@ use crate::ir::{
     TileRole, TileType, Type, Value, WorkItem,
 };
 use loopwright_ops::{DType, Op, ReduceOp, Scalar};
+use loopwright_threads::interrupt::unwind_if_asked;
 use rustc_hash::FxHashMap;
 
 /// A function under construction.
@@ -598,6 +599,7 @@ impl Builder {
 
     /// Defines a value of that type.
     pub fn define(&mut self, ty: Type, inst: Inst, name: &str) -> Value {
+        unwind_if_asked();
         let value = self.function.value(ty, name);
         self.known.push(None);
         self.push(Stmt::Let(value, inst));

@@ -5,6 +5,7 @@ use crate::error::ScheduleError;
 use crate::schedule::{LoopSpec, NodeSchedule, Schedule, can_inline, carries, is_given, loop_dims};
 use loopwright_graph::{DimId, Graph, NodeId, NodeOp};
 use loopwright_symbolic::Bounds;
+use loopwright_threads::interrupt::unwind_if_asked;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -534,6 +535,7 @@ impl Reads {
     }
 
     pub(crate) fn of(&self, step: NodeId) -> &[Access] {
+        unwind_if_asked();
         self.by_step.get(&step).map_or(&[], Vec::as_slice)
     }
 

@@ -5,6 +5,7 @@ use crate::program::Lowering;
 use loopwright_graph::{DimId, NodeId, NodeOp};
 use loopwright_looptree::{Env, TreeRef};
 use loopwright_symbolic::Expr;
+use loopwright_threads::interrupt::unwind_if_asked;
 
 impl Lowering<'_> {
     /// The indices of the loops, as they are.
@@ -15,6 +16,7 @@ impl Lowering<'_> {
     }
 
     pub(crate) fn leaf(&mut self, node: NodeId) -> Result<(), LowerError> {
+        unwind_if_asked();
         let parts = self.graph.node(node);
         match &parts.op {
             NodeOp::Reduce { .. } | NodeOp::ArgReduce { .. } | NodeOp::Scan { .. } => {

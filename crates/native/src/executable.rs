@@ -7,6 +7,7 @@ use loopwright_backend::{
 use loopwright_kernel::{Block, FunctionKind, LoopKind, Module, Stmt};
 use loopwright_ops::DType;
 use loopwright_threads::ForkJoin;
+use loopwright_threads::interrupt::check_cut;
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -198,7 +199,7 @@ impl<Kept> NativeExecutable<Kept> {
         // and the others outlive the call. That accesses stay within the buffers is what the caller
         // states by passing them to a validated module.
         unsafe { (kernel.entry)(words.pointers.as_ptr(), &runtime) };
-        Ok(())
+        Ok(check_cut()?)
     }
 }
 
@@ -290,7 +291,7 @@ impl<Kept: Send + Sync> PreparedCall for NativeCall<Kept> {
         // SAFETY: the arguments were checked against the kernel's parameters when this was made; for the
         // memory the caller vouches.
         unsafe { (self.entry)(pointers, &self.runtime) };
-        Ok(())
+        Ok(check_cut()?)
     }
 }
 

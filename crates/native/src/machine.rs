@@ -16,25 +16,32 @@ const JOIN_CYCLES: u32 = 250;
 /// The machine this process runs on, asked once. What it does not tell is taken from [`Target::SCALAR`].
 pub fn target() -> Target {
     static TARGET: OnceLock<Target> = OnceLock::new();
-    *TARGET.get_or_init(|| {
-        let (vector_bytes, vector_registers) = vectors();
-        let small = |level| cache_bytes(level).and_then(|bytes| u32::try_from(bytes).ok());
-        let threads = u32::try_from(threads().get()).unwrap_or(u32::MAX);
-        let l2_bytes = small(2).unwrap_or(Target::SCALAR.l2_bytes);
-        Target {
-            vector_bytes,
-            vector_registers,
-            threads,
-            l1_bytes: small(1).unwrap_or(Target::SCALAR.l1_bytes),
-            l2_bytes,
-            // Without a third level, memory is behind the second.
-            l3_bytes: cache_bytes(3).unwrap_or(l2_bytes.into()),
-            cycles_per_second: cycles_per_second().unwrap_or(Target::SCALAR.cycles_per_second),
-            parallel_cycles: LOOP_CYCLES.saturating_add(JOIN_CYCLES.saturating_mul(threads)),
-            c_compiler: true,
-            ..Target::SCALAR
-        }
-    })
+    if let Some(known) = TARGET.get() {
+        return *known;
+    }
+    // Asked outside of the cell, which a fork in the meantime would leave half made in the child.
+    let asked = ask();
+    *TARGET.get_or_init(|| asked)
+}
+
+fn ask() -> Target {
+    let (vector_bytes, vector_registers) = vectors();
+    let small = |level| cache_bytes(level).and_then(|bytes| u32::try_from(bytes).ok());
+    let threads = u32::try_from(threads().get()).unwrap_or(u32::MAX);
+    let l2_bytes = small(2).unwrap_or(Target::SCALAR.l2_bytes);
+    Target {
+        vector_bytes,
+        vector_registers,
+        threads,
+        l1_bytes: small(1).unwrap_or(Target::SCALAR.l1_bytes),
+        l2_bytes,
+        // Without a third level, memory is behind the second.
+        l3_bytes: cache_bytes(3).unwrap_or(l2_bytes.into()),
+        cycles_per_second: cycles_per_second().unwrap_or(Target::SCALAR.cycles_per_second),
+        parallel_cycles: LOOP_CYCLES.saturating_add(JOIN_CYCLES.saturating_mul(threads)),
+        c_compiler: true,
+        ..Target::SCALAR
+    }
 }
 
 /// The threads of the pool that runs parallel loops. Where there is no pool, those it would have by

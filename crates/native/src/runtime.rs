@@ -1,7 +1,8 @@
 //! What compiled kernels call back: a table that C knows as the struct `lw_runtime`.
 
-use loopwright_threads::ForkJoin;
+use loopwright_threads::{ForkJoin, interrupt};
 use std::ffi::c_void;
+use std::sync::atomic::Ordering;
 
 /// A parallel loop's body over a range of its iterations.
 pub type Task = unsafe extern "C" fn(environment: *mut c_void, begin: i64, stop: i64);
@@ -77,13 +78,23 @@ pub unsafe fn run_parallel(
     }
     let environment = Environment(environment);
     match (pool, usize::try_from(count)) {
-        (Some(pool), Ok(iterations)) => pool.run_observed(iterations, &|range| {
-            // Bounds are at most `count`: nothing is lost.
-            let (begin, stop) = (range.start as i64, range.end as i64);
-            // SAFETY: the ranges are disjoint parts of `0..count`, and the loop ends before the
-            // caller's environment does.
-            unsafe { task(environment.address(), begin, stop) };
-        }),
+        (Some(pool), Ok(iterations)) => {
+            let joined = interrupt::current();
+            pool.run_observed(iterations, &|range| {
+                joined.run(|| {
+                    // Those that are left need not be begun where the kernel is to be left.
+                    if interrupt::attention().load(Ordering::Relaxed) != 0 && interrupt::poll() != 0
+                    {
+                        return;
+                    }
+                    // Bounds are at most `count`: nothing is lost.
+                    let (begin, stop) = (range.start as i64, range.end as i64);
+                    // SAFETY: the ranges are disjoint parts of `0..count`, and the loop ends before the
+                    // caller's environment does.
+                    unsafe { task(environment.address(), begin, stop) };
+                });
+            });
+        }
         // SAFETY: this is the whole range, as the caller allows.
         _ => unsafe { task(environment.address(), 0, count) },
     }

@@ -5,6 +5,7 @@ use crate::data::{array, host, of_system};
 use crate::device;
 use crate::dtype::PyDType;
 use crate::errors::of_tensor;
+use crate::interrupts::Interruptible;
 use crate::variable::{PyVariable, place};
 use loopwright_checkpoint::{CheckpointError, Reader, read, write};
 use loopwright_graph::Array as HostArray;
@@ -64,7 +65,7 @@ fn checkpoint_save(
     metadata: Strings,
 ) -> PyResult<()> {
     let (entries, session) = entries(py, &named)?;
-    let saved = py.detach(|| session.scope(|| save(&path, &entries, &metadata)));
+    let saved = py.interruptible(|| session.scope(|| save(&path, &entries, &metadata)))?;
     saved.map_err(|error| of_train(py, error))
 }
 
@@ -81,7 +82,7 @@ fn checkpoint_load(
         true => load_part(&path, &entries),
         false => load(&path, &entries),
     };
-    let loaded = py.detach(|| session.scope(put));
+    let loaded = py.interruptible(|| session.scope(put))?;
     loaded.map_err(|error| of_train(py, error))
 }
 
@@ -107,7 +108,7 @@ fn checkpoint_load_as(
         })
     };
     let put = || load_as(&path, &entries, find, |name| unwanted.contains(name));
-    let loaded = py.detach(|| session.scope(put));
+    let loaded = py.interruptible(|| session.scope(put))?;
     loaded.map_err(|error| of_train(py, error))
 }
 
@@ -133,7 +134,7 @@ fn checkpoint_write(
 /// Reads a whole file: the arrays, and the strings beside them.
 #[pyfunction]
 fn checkpoint_read(py: Python<'_>, path: PathBuf) -> PyResult<(BTreeMap<String, Array>, Strings)> {
-    let found = py.detach(|| read(&path));
+    let found = py.interruptible(|| read(&path))?;
     let found = found.map_err(|error| of_checkpoint(&error))?;
     let mut arrays = BTreeMap::new();
     for (name, one) in found.arrays {
@@ -155,7 +156,7 @@ impl PyReader {
     /// Opens a file and reads its header.
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<PyReader> {
-        let reader = py.detach(|| Reader::open(&path));
+        let reader = py.interruptible(|| Reader::open(&path))?;
         let reader = reader.map_err(|error| of_checkpoint(&error))?;
         let infos = reader.infos().iter();
         let infos = infos.map(|(name, info)| {

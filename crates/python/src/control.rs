@@ -4,6 +4,7 @@ use crate::array::{Array, Value, as_array, common_session, is_recording, realize
 use crate::device;
 use crate::errors::{OrRaise, carried};
 use crate::function::tree::{Form, Given, tensors};
+use crate::interrupts::Interruptible;
 use loopwright_tensor::{Session, Tensor, WhileLoop, choose, repeat_at_most, repeat_while, scan};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -128,7 +129,7 @@ fn scan_along<'py>(
     if compiled && !is_recording() {
         realize(py, &values)?;
     }
-    let made = py.detach(|| {
+    let made = py.interruptible(|| {
         session.scope(|| match compiled {
             false => scan(&first, &xs, axis, |carried, x| step.along(carried, x)),
             true => loopwright_tensor::scan_values(&first, &xs, axis, move |carried, x| {
@@ -136,7 +137,7 @@ fn scan_along<'py>(
             }),
         })
     });
-    let (last, outputs) = made.or_raise()?;
+    let (last, outputs) = made?.or_raise()?;
     Ok((last.object(py, &session)?, outputs.object(py, &session)?))
 }
 
@@ -156,7 +157,7 @@ fn repeated<'py>(
         session: session.clone(),
     };
     let (condition, step) = (of(condition), of(step));
-    let made = py.detach(|| {
+    let made = py.interruptible(|| {
         session.scope(|| {
             repeat_at_most(
                 most,
@@ -166,7 +167,7 @@ fn repeated<'py>(
             )
         })
     });
-    made.or_raise()?.object(py, &session)
+    made?.or_raise()?.object(py, &session)
 }
 
 /// A loop that runs as long as a condition on what it carries holds; its condition and its step are compiled once.
@@ -242,7 +243,7 @@ impl PyWhileLoop {
             realize(py, &values)?;
         }
         let made = self.of(py, &first, &session)?;
-        let found = py.detach(|| session.scope(|| made.run.call(&first)));
+        let found = py.interruptible(|| session.scope(|| made.run.call(&first)))?;
         found.or_raise()?.object(py, &session)
     }
 

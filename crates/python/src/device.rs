@@ -1,6 +1,7 @@
 //! Devices: where arrays are computed.
 
 use crate::errors::OrRaise;
+use crate::interrupts::Interruptible;
 use loopwright_runtime::{Runtime, RuntimeOptions, Scheduler};
 use loopwright_tensor::Session;
 use pyo3::exceptions::PyTypeError;
@@ -173,12 +174,12 @@ impl PyDevice {
 
     /// Waits until everything is done that was started on it.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.session.wait()).or_raise()
+        py.interruptible(|| self.session.wait())?.or_raise()
     }
 
     /// Bytes of its memory that are in use, and the most that were.
     fn memory(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
-        let usage = py.detach(|| self.session.memory()).or_raise()?;
+        let usage = py.interruptible(|| self.session.memory())?.or_raise()?;
         Ok((usage.used, usage.peak))
     }
 

@@ -52,6 +52,11 @@ pub(crate) fn carried(error: PyErr) -> TensorError {
     nothing.refusal("a Python function", "it raised an exception")
 }
 
+/// Forgets what Python code has raised on its way through Rust, where something else is raised instead.
+pub(crate) fn forget() {
+    RAISED.take();
+}
+
 /// A mistake of tensors. The traceback says where.
 pub(crate) fn of_tensor(error: &TensorError) -> PyErr {
     if let Some(raised) = RAISED.take() {

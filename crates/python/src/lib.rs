@@ -12,6 +12,7 @@ mod device;
 mod dtype;
 mod errors;
 mod function;
+mod interrupts;
 mod loops;
 mod loops_of;
 mod nn;

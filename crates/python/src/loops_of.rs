@@ -3,6 +3,7 @@
 use crate::array::{Array, Value};
 use crate::errors::OrRaise;
 use crate::function::Function;
+use crate::interrupts::Interruptible;
 use loopwright_tensor::{Loops, Session, Tensor, loops};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -40,7 +41,7 @@ impl PyLoops {
         py: Python<'_>,
         change: impl FnOnce(&Loops) -> Result<Loops, loopwright_tensor::TensorError> + Send,
     ) -> PyResult<PyLoops> {
-        let changed = py.detach(|| self.session.scope(|| change(&self.loops)));
+        let changed = py.interruptible(|| self.session.scope(|| change(&self.loops)))?;
         Ok(PyLoops::new(changed.or_raise()?, self.session.clone()))
     }
 }
@@ -111,7 +112,7 @@ impl PyLoops {
 fn of_values(py: Python<'_>, values: &[Value]) -> PyResult<PyLoops> {
     let session = crate::array::common_session(&values.iter().collect::<Vec<_>>())?;
     let tensors: Vec<Tensor> = values.iter().flat_map(Value::tensors).cloned().collect();
-    let found = py.detach(|| session.scope(|| loops(&tensors)));
+    let found = py.interruptible(|| session.scope(|| loops(&tensors)))?;
     Ok(PyLoops::new(found.or_raise()?, session))
 }
 

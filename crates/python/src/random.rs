@@ -3,6 +3,7 @@
 use crate::array::{Array, Value, is_recording, made_of};
 use crate::device;
 use crate::dtype::{self, PyDType};
+use crate::interrupts::Interruptible;
 use crate::variable::{PyVariable, object};
 use loopwright_graph::Array as HostArray;
 use loopwright_nn::{Part, State};
@@ -171,7 +172,7 @@ impl PyGenerator {
 
     /// The next key.
     fn key(&self, py: Python<'_>) -> PyResult<PyKey> {
-        let key = py.detach(|| self.session.scope(|| self.generator.key()));
+        let key = py.interruptible(|| self.session.scope(|| self.generator.key()))?;
         PyKey::of(key, self.session.clone())
     }
 

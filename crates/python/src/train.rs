@@ -2,6 +2,7 @@
 
 use crate::checkpoint::of_train;
 use crate::device;
+use crate::interrupts::Interruptible;
 use loopwright_train::{Event, Options, digits};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -56,7 +57,7 @@ fn train_digits<'py>(
             raised.get_or_insert(error);
         }
     };
-    let report = py.detach(|| digits(&session, &options, &mut see));
+    let report = py.interruptible(|| digits(&session, &options, &mut see))?;
     if let Some(error) = raised {
         return Err(error);
     }

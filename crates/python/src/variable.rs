@@ -4,6 +4,7 @@ use crate::array::{Array, Value, as_array};
 use crate::device;
 use crate::dtype::PyDType;
 use crate::errors::OrRaise;
+use crate::interrupts::Interruptible;
 use loopwright_nn::{Parameter, Part, State};
 use loopwright_tensor::{Session, Tensor, Variable, assign};
 use pyo3::exceptions::PyTypeError;
@@ -69,7 +70,7 @@ impl Place {
             return Err(complex());
         }
         let session = value.session.clone();
-        py.detach(|| session.scope(|| self.variable().set(&value.re)))
+        py.interruptible(|| session.scope(|| self.variable().set(&value.re)))?
             .or_raise()?;
         self.moved(&session);
         Ok(())
@@ -299,7 +300,8 @@ fn assign_all(
         .zip(&given)
         .map(|(place, value)| (place.variable(), value.re.clone()))
         .collect();
-    py.detach(|| session.scope(|| assign(&pairs))).or_raise()?;
+    py.interruptible(|| session.scope(|| assign(&pairs)))?
+        .or_raise()?;
     places.iter().for_each(|place| place.moved(&session));
     Ok(())
 }

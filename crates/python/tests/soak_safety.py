@@ -1,8 +1,10 @@
-"""Long runs of what the tests do shortly: hostile memory, functions made and dropped, forks under load.
+"""Long runs of what the tests do shortly: hostile memory, functions made and dropped, forks under load,
+interrupts at random moments.
 
     LOOPWRIGHT_GUARD_PAGES=1 python soak_safety.py memory --seed 1 --seconds 600
     python soak_safety.py functions --count 200000
     python soak_safety.py forks --count 200
+    python soak_safety.py interrupts --seed 1 --count 300
 
 Each prints what it did and ends with 1 where something is wrong.
 """
@@ -14,7 +16,9 @@ import ctypes
 import gc
 import mmap
 import os
+import random
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -240,9 +244,101 @@ def memory(seed: int, seconds: float, count: int | None = None, out=print) -> bo
     return True
 
 
+# Makes functions that no cache knows, compiles and runs them, and compares with NumPy after every interrupt and now and then
+# without one.
+INTERRUPTED = """
+import faulthandler, random, signal, sys
+import numpy as np
+import loopwright as lw
+
+faulthandler.enable()
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+rng = random.Random(int(sys.argv[1]))
+
+def make(at):
+    rows, columns, depth = rng.randrange(20, 200), rng.randrange(20, 200), rng.randrange(1, 12)
+    a = np.asarray(np.random.default_rng(at).standard_normal((rows, columns)), dtype=np.float32)
+    def of(library, x):
+        for step in range(depth):
+            x = library.tanh(x * (1.0 + at % 97) + step)
+            if step % 3 == 2:
+                x = x @ (x.T @ x) * np.float32(1.0 / (rows * columns))
+        return library.sum(x, axis=0)
+    return a, of, lw.jit(lambda x: of(lw, x))
+
+def is_right(a, of, function):
+    found = np.asarray(function(lw.asarray(a)))
+    return np.allclose(found, of(np, a), rtol=1e-2, atol=1e-2 * a.shape[0])
+
+total = lw.Variable(lw.zeros((64, 64)))
+@lw.jit
+def add():
+    total.set(total.get() + 1.0)
+add()
+
+at = 0
+last = make(0)
+while True:
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        print("inside", flush=True)
+        while True:
+            at += 1
+            last = make(at)
+            if not is_right(*last):
+                print("wrong", at, flush=True)
+            for _ in range(3):
+                add()
+            big = lw.ones((400, 400)) * float(at)
+            float(lw.sum(lw.sin(big @ big)))
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        sums = np.asarray(total.get())
+        right = is_right(*last) and (sums == sums[0, 0]).all()
+        print("right" if right else "wrong", at, flush=True)
+"""
+
+
+def interrupts(seed: int, count: int, out=print) -> bool:
+    """Interrupts a process that compiles and computes so often, at random moments; whether all it computed after that is right."""
+    rng = random.Random(seed)
+    child = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, str(seed)], stdout=subprocess.PIPE, text=True
+    )
+
+    def line() -> str:
+        # A process that hangs says where, and ends; then there is no line.
+        guard = threading.Timer(120.0, child.send_signal, [signal.SIGABRT])
+        guard.start()
+        told = child.stdout.readline()
+        guard.cancel()
+        return told
+
+    try:
+        for at in range(count):
+            # Only where a signal is expected.
+            told = line()
+            if told != "inside\n":
+                out(f"before interrupt {at} of seed {seed}: {told.strip() or 'the process hangs or has ended'}")
+                return False
+            time.sleep(rng.random() ** 2)
+            child.send_signal(signal.SIGINT)
+            told = line()
+            if not told.startswith("right"):
+                out(f"after interrupt {at} of seed {seed}: {told.strip() or 'the process hangs or has ended'}")
+                return False
+            if (at + 1) % 50 == 0:
+                out(f"{at + 1} interrupts")
+    finally:
+        child.kill()
+        child.wait()
+    out(f"{count} interrupts, all values right")
+    return True
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["memory", "functions", "forks"])
+    parser.add_argument("what", choices=["memory", "functions", "forks", "interrupts"])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--count", type=int, help="default: 200; of arrays in memory: as many as the seconds allow")
@@ -251,6 +347,7 @@ def main() -> int:
         "memory": lambda: memory(chosen.seed, chosen.seconds, chosen.count),
         "functions": lambda: functions(chosen.count or 200),
         "forks": lambda: forks(chosen.count or 200),
+        "interrupts": lambda: interrupts(chosen.seed, chosen.count or 200),
     }[chosen.what]()
     return 0 if well else 1
 

@@ -1,6 +1,6 @@
 //! What can go wrong.
 
-use loopwright_backend::{ProgramError, Unavailable};
+use loopwright_backend::{BackendError, ProgramError, Unavailable};
 use loopwright_graph::GraphError;
 use loopwright_ops::DType;
 use loopwright_threads::{Cause, ThreadsError};
@@ -182,6 +182,14 @@ pub enum RuntimeError {
         /// The node.
         node: Arc<str>,
     },
+    /// An array whose writer was interrupted.
+    #[error(
+        "the values of `{node}` are lost: what was changing them was interrupted; write it anew before it is read"
+    )]
+    Lost {
+        /// The node.
+        node: Arc<str>,
+    },
     /// A copy of an array that nothing has written.
     #[error("`{node}` is to be copied, and nothing has written it yet")]
     NothingToCopy {
@@ -267,6 +275,29 @@ pub enum RuntimeError {
         /// Why.
         reason: std::io::Error,
     },
+}
+
+impl RuntimeError {
+    /// The error for memory that nothing has written, where that is because its writer was interrupted.
+    pub(crate) fn lost(self) -> RuntimeError {
+        match self {
+            RuntimeError::Uninitialised { node, .. } | RuntimeError::NothingToCopy { node } => {
+                RuntimeError::Lost { node }
+            }
+            other => other,
+        }
+    }
+
+    /// Whether it says that the work was told to end.
+    pub fn is_interrupt(&self) -> bool {
+        match self {
+            RuntimeError::Stream(ThreadsError::Interrupted) => true,
+            RuntimeError::Compile { reason, .. } => {
+                matches!(**reason, ProgramError::Backend(BackendError::Interrupted))
+            }
+            _ => false,
+        }
+    }
 }
 
 /// A node that a context has with another dtype or shape than a program.

@@ -59,6 +59,8 @@ pub(crate) const MANY_WAITS: usize = 8;
 struct Uses {
     /// Whether anything was ever scheduled that writes it.
     written: bool,
+    /// Whether what was to write it was interrupted, and nothing has written all of it since.
+    lost: bool,
     /// The point behind the last write, if it was not done when last looked at.
     writer: Option<Event>,
     /// Points behind reads since the last write, one of each stream.
@@ -93,9 +95,23 @@ impl Ledger {
         self.entries.len() - self.free.len()
     }
 
-    /// Whether anything that writes it was scheduled.
+    /// Whether anything that writes it was scheduled, and not interrupted.
     pub(crate) fn is_written(&self, entry: Entry) -> bool {
-        self.entries[entry.0 as usize].written
+        let uses = &self.entries[entry.0 as usize];
+        uses.written && !uses.lost
+    }
+
+    /// Whether its values are lost: what was to write it was interrupted.
+    pub(crate) fn is_lost(&self, entry: Entry) -> bool {
+        self.entries[entry.0 as usize].lost
+    }
+
+    /// Says that a task that uses an entry so was interrupted. `begun`: it may have written a part. Otherwise what it was to
+    /// update is as it was, and only what it was to fill is not there.
+    pub(crate) fn lose(&mut self, entry: Entry, usage: Use, begun: bool) {
+        if usage == Use::Overwrite || (begun && usage.writes()) {
+            self.entries[entry.0 as usize].lost = true;
+        }
     }
 
     /// Adds what a task at the point `now` must wait for before it uses an entry so.
@@ -116,6 +132,7 @@ impl Ledger {
         let uses = &mut self.entries[entry.0 as usize];
         if usage.writes() {
             uses.written = true;
+            uses.lost &= usage == Use::Patch;
             uses.readers.clear();
             match &mut uses.writer {
                 Some(writer) if writer.is_same_queue(now) => writer.move_to(now.count()),

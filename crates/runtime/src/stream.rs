@@ -8,11 +8,12 @@ use crate::node::Node;
 use crate::routine::RoutineShared;
 use crate::task::{Owned, Submission, Waiting, carry_out};
 use crate::trace::{SpanKind, Trace, host_track};
-use loopwright_backend::Scheduler;
+use loopwright_backend::{BackendError, DeviceError, Scheduler};
+use loopwright_threads::interrupt::{Interrupted, check, check_cut, is_asking};
 use loopwright_threads::{Event, InlineQueue, ShortLock, TaskQueue, ThreadsError};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Instant;
 
 /// What all devices and streams of a runtime share.
@@ -210,8 +211,10 @@ impl Stream {
         submission: &impl Submission,
     ) -> Result<(), RuntimeError> {
         let mut waits = Waits::new();
+        // Nothing is begun where the work is to end.
+        check().map_err(|Interrupted| ThreadsError::Interrupted)?;
         // Held while the task runs, so that another thread's comes after it.
-        let mut queue = crate::lock(inline);
+        let mut queue = self.inline_queue(inline)?;
         queue.check()?;
         let mut board = self.shared.device.runtime.board.lock();
         let merge = board.prepare(self.shared.lane, submission, &mut waits)?;
@@ -221,10 +224,40 @@ impl Stream {
         drop(board);
         drop(merged);
         let traced = self.trace().map(|trace| (trace, &self.shared.name));
-        Ok(queue.run(
+        let ended = queue.run(
             || submission.name().to_owned(),
-            || Ok(carry_out(&waits, traced, submission, merge.as_deref())?),
-        )?)
+            || match carry_out(&waits, traced, submission, merge.as_deref()) {
+                Err(DeviceError::Backend(BackendError::Interrupted)) => Err(Interrupted.into()),
+                ended => Ok(ended?),
+            },
+        );
+        if let Err(ThreadsError::Interrupted) = ended {
+            let begun = check_cut().is_err();
+            let mut board = self.shared.device.runtime.board.lock();
+            for (entry, usage) in submission.uses() {
+                board.ledger.lose(*entry, *usage, begun);
+            }
+        }
+        Ok(ended?)
+    }
+
+    /// Locks a queue, unless this thread has it already and asks in the middle of its task whether that is to end: then whoever
+    /// is asked wants to compute.
+    fn inline_queue<'a>(
+        &self,
+        inline: &'a Mutex<InlineQueue>,
+    ) -> Result<MutexGuard<'a, InlineQueue>, RuntimeError> {
+        if !is_asking() {
+            return Ok(crate::lock(inline));
+        }
+        match inline.try_lock() {
+            Ok(queue) => Ok(queue),
+            Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                let queue = Arc::clone(&self.shared.name);
+                Err(ThreadsError::WaitsForItself { queue }.into())
+            }
+        }
     }
 
     fn submit_to_worker(&self, submission: &impl Submission) -> Result<(), RuntimeError> {
@@ -382,7 +415,11 @@ impl Board {
         let uses = submission.uses();
         for (at, (entry, usage)) in uses.iter().enumerate() {
             if usage.reads() && !ledger.is_written(*entry) {
-                return Err(submission.unwritten(at));
+                let error = submission.unwritten(at);
+                return Err(match ledger.is_lost(*entry) {
+                    true => error.lost(),
+                    false => error,
+                });
             }
         }
         for (entry, usage) in uses {

@@ -6,9 +6,9 @@ use crate::node::Node;
 use crate::routine::{RoutineRef, RoutineShared};
 use crate::trace::{SpanKind, Trace, launching};
 use crate::transfer::DownloadSlot;
-use loopwright_backend::DeviceError;
+use loopwright_backend::{BackendError, DeviceError};
 use loopwright_graph::Array;
-use loopwright_threads::Task;
+use loopwright_threads::{Task, ThreadsError};
 use smallvec::SmallVec;
 use std::error::Error;
 use std::sync::Arc;
@@ -236,9 +236,12 @@ impl Wait {
             true => event.wait(),
             false => event.wait_for_end(),
         };
-        ended.map_err(|error| {
-            let queue = event.queue();
-            DeviceError::Other(format!("it needs what stream `{queue}` was to do: {error}"))
+        ended.map_err(|error| match error {
+            ThreadsError::Interrupted => BackendError::Interrupted.into(),
+            error => {
+                let queue = event.queue();
+                DeviceError::Other(format!("it needs what stream `{queue}` was to do: {error}"))
+            }
         })
     }
 }

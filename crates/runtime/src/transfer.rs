@@ -166,6 +166,10 @@ impl Context {
             from: Arc::clone(node),
             to: Arc::clone(&slot),
         };
+        if self.is_lost(node) {
+            let node = Arc::clone(&node.name);
+            return Err(RuntimeError::Lost { node });
+        }
         if self.is_written(node) {
             self.move_memory(&[(node, Use::Read)], None, work)?;
         }
@@ -300,6 +304,11 @@ impl Context {
         let runtime = &node.pool().runtime;
         // In a forked child the lock may be held for ever; whoever goes on is refused.
         runtime.check_process().is_err() || runtime.board.lock().ledger.is_written(node.entry())
+    }
+
+    fn is_lost(&self, node: &Node) -> bool {
+        let runtime = &node.pool().runtime;
+        runtime.check_process().is_ok() && runtime.board.lock().ledger.is_lost(node.entry())
     }
 
     /// Schedules work that uses these nodes.

@@ -1,5 +1,6 @@
 //! The expression type: symbols, nodes, inspection, evaluation and substitution.
 
+use loopwright_threads::interrupt::unwind_if_asked;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
@@ -150,6 +151,7 @@ impl Expr {
 
     /// Wraps a node that the caller has brought into canonical form, unless it is over a limit.
     pub(crate) fn node(kind: ExprKind) -> Result<Expr, Error> {
+        unwind_if_asked();
         let expr = Expr::from_kind(kind);
         if expr.0.depth > DEPTH_LIMIT {
             return Err(Error::TooDeep { limit: DEPTH_LIMIT });

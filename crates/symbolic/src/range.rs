@@ -1,5 +1,6 @@
 //! Interval analysis: the smallest and largest value an expression can take.
 
+use loopwright_threads::interrupt::unwind_if_asked;
 use std::collections::BTreeMap;
 
 use crate::expr::{Cmp, Expr, ExprKind, Symbol, floor_div};
@@ -92,6 +93,7 @@ impl Expr {
     /// A range that holds every value [`evaluate`](Expr::evaluate) can give within `bounds`. It is
     /// sound, not always the smallest.
     pub fn range(&self, bounds: &Bounds) -> Range {
+        unwind_if_asked();
         interval(self, bounds).narrow()
     }
 }

@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::expr::{Cmp, Expr, ExprKind};
 use crate::range::{Bounds, Range};
 use crate::sum::{Sum, coefficient_and_factors, divide_coefficients, gcd, terms_of};
+use loopwright_threads::interrupt::unwind_if_asked;
 
 impl Expr {
     /// The expression in a simpler form that has the same value for all values within `bounds`.
@@ -12,6 +13,7 @@ impl Expr {
     /// (`(a*8 + b) / 8` is `a` where `0 <= b < 8`), and whatever the ranges decide is decided. Where a
     /// rewrite does not fit in 64 bits the expression stays as it is.
     pub fn simplify(&self, bounds: &Bounds) -> Expr {
+        unwind_if_asked();
         simplified(self, bounds).unwrap_or_else(|_| self.clone())
     }
 }

@@ -13,6 +13,8 @@ use loopwright_runtime::{
     Code, CodeOptions, Context, Device, LinkOptions, Runtime, RuntimeError, RuntimeOptions, Stream,
     Usage,
 };
+use loopwright_threads::ThreadsError;
+use loopwright_threads::interrupt::{Interrupted, catching};
 use std::cell::RefCell;
 use std::num::NonZero;
 use std::panic::Location;
@@ -253,7 +255,9 @@ impl Session {
             return Ok(Arc::clone(found));
         }
         let start = Instant::now();
-        let lowered = lower()?;
+        let lowered = catching(lower).map_err(|Interrupted| {
+            TensorError::new(RuntimeError::Stream(ThreadsError::Interrupted).into())
+        })??;
         let code = self
             .shared
             .device

@@ -19,6 +19,9 @@ pub enum ThreadsError {
         /// The queue's name.
         queue: Arc<str>,
     },
+    /// The work that waited was told to end.
+    #[error("interrupted")]
+    Interrupted,
     /// The threads are in the process that this one was forked from.
     #[error(
         "this process was forked from one that had started to compute, and a fork takes no threads along; \

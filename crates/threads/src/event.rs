@@ -4,8 +4,8 @@ use crate::error::{Failure, ThreadsError};
 use crate::lines::Lines;
 use crate::park::lock;
 use crate::sync::{
-    Arc, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, Sleeper, looks, notify_all,
-    prepare_fences, sleeper_fence, thread, waker_fence,
+    Arc, AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, Sleeper, is_told_to_end, looks,
+    notify_all, prepare_fences, sleeper_fence, thread, wait_a_while, waker_fence,
 };
 use std::fmt;
 use std::sync::OnceLock;
@@ -82,7 +82,7 @@ impl Progress {
     pub(crate) fn wait(&self, count: u64) -> Result<(), ThreadsError> {
         if self.ended() < count {
             self.refuse_own_worker()?;
-            self.wait_for(count);
+            self.wait_for(count)?;
         }
         match self.failure() {
             Some(failure) if failure.index < count => Err(failure.clone().into()),
@@ -90,19 +90,28 @@ impl Progress {
         }
     }
 
-    /// Waits until so many tasks ended.
-    fn wait_for(&self, count: u64) {
+    /// Waits until so many tasks ended, or the waiter is told to end.
+    fn wait_for(&self, count: u64) -> Result<(), ThreadsError> {
         if looks(Sleeper::EventWaiter, || 1, || self.ended() >= count) {
-            return;
+            return Ok(());
         }
+        while self.ended() < count {
+            self.wait_once(count);
+            // Without the lock: who is asked may take his time.
+            if self.ended() < count && is_told_to_end() {
+                return Err(ThreadsError::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the worker to move, unless so many tasks have ended.
+    fn wait_once(&self, count: u64) {
         let mut gate = lock(&self.gate);
         self.waiting.fetch_add(1, Ordering::Relaxed);
         sleeper_fence();
-        while self.ended() < count {
-            gate = match self.moved.wait(gate) {
-                Ok(gate) => gate,
-                Err(poisoned) => poisoned.into_inner(),
-            };
+        if self.ended() < count {
+            gate = wait_a_while(&self.moved, gate);
         }
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         drop(gate);
@@ -189,6 +198,7 @@ impl Event {
     ///
     /// # Errors
     /// [`ThreadsError::Poisoned`] where a task before it failed; failures behind it are none of its.
+    /// [`ThreadsError::Interrupted`] where the waiter was told to end; see [`interrupt`](crate::interrupt).
     /// [`ThreadsError::WaitsForItself`] where it is not done and this is a task of the same queue.
     pub fn wait(&self) -> Result<(), ThreadsError> {
         self.progress.wait(self.count)

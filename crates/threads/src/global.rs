@@ -6,14 +6,21 @@ use crate::fork_join::{ForkJoin, MOST_THREADS, Pinning, refuse_too_many};
 use crate::park::lock;
 use std::ffi::OsStr;
 use std::num::NonZero;
-use std::sync::{Mutex, Once, OnceLock};
+use std::sync::{Mutex, MutexGuard, Once, OnceLock};
 
 /// The pool, or why there is none, from its first use on.
 static GLOBAL: OnceLock<Result<ForkJoin, ThreadsError>> = OnceLock::new();
 
 /// How many threads it is to have, if somebody said. Locked while the pool is made, so that what is said
-/// is either heeded or refused.
+/// is either heeded or refused, and no fork finds it half made.
 static CONFIGURED: Mutex<Option<NonZero<usize>>> = Mutex::new(None);
+
+/// Locks what the pool is to be. A fork waits until the pool is made, so that a child finds it made or not begun.
+fn configured() -> MutexGuard<'static, Option<NonZero<usize>>> {
+    static HELD: Once = Once::new();
+    HELD.call_once(|| hold_over_fork(|| Box::new(lock(&CONFIGURED))));
+    lock(&CONFIGURED)
+}
 
 impl ForkJoin {
     /// The pool of the process, made on first use: as many threads as
@@ -28,7 +35,7 @@ impl ForkJoin {
         let pool = match GLOBAL.get() {
             Some(pool) => pool,
             None => {
-                let configured = lock(&CONFIGURED);
+                let configured = configured();
                 GLOBAL.get_or_init(|| new_pool(*configured))
             }
         };
@@ -47,7 +54,7 @@ impl ForkJoin {
     /// could not be made, why.
     pub fn configure(threads: NonZero<usize>) -> Result<(), ThreadsError> {
         refuse_too_many(threads)?;
-        let mut configured = lock(&CONFIGURED);
+        let mut configured = configured();
         match GLOBAL.get() {
             None => *configured = Some(threads),
             Some(Err(error)) => return Err(error.clone()),
@@ -76,14 +83,13 @@ fn in_child() -> Result<&'static ForkJoin, ThreadsError> {
     static POOL: Mutex<Option<&'static ForkJoin>> = Mutex::new(None);
     static HELD: Once = Once::new();
     HELD.call_once(|| hold_over_fork(|| Box::new(lock(&POOL))));
+    // Before the other lock: a fork takes them in this order.
+    let configured = *configured();
     let mut pool = lock(&POOL);
     match *pool {
         Some(pool) if pool.has_workers() => Ok(pool),
-        _ => {
-            let configured = *lock(&CONFIGURED);
-            // Kept as long as the process, as the first one is.
-            Ok(*pool.insert(Box::leak(Box::new(new_pool(configured)?))))
-        }
+        // Kept as long as the process, as the first one is.
+        _ => Ok(*pool.insert(Box::leak(Box::new(new_pool(configured)?)))),
     }
 }
 

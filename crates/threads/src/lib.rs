@@ -47,6 +47,9 @@
 //! few preemptions and every order of memory. Both also show that taking a wake-up away is found, the
 //! second one for each of the two fences too, and for the one between a loop that ends and who joins it.
 //!
+//! **Interrupts.** Whoever starts long work says how it is ended from outside; see [`interrupt`]. Waiting for an event and joining a
+//! loop ask, too.
+//!
 //! **Cost.** Pushing, recording, waiting and running a loop allocate nothing. ([`Job`] is a boxed
 //! closure; a [`Task`] type of one's own need not be.)
 //!
@@ -59,6 +62,7 @@ mod fences;
 mod fork;
 mod fork_join;
 mod global;
+pub mod interrupt;
 mod lines;
 mod observe;
 mod park;

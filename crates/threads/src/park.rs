@@ -1,8 +1,8 @@
 //! A thread's place to sleep in until another has something for it.
 
 use crate::sync::{
-    AtomicBool, Mutex, MutexGuard, Ordering, Sleeper, looks, prepare_fences, sleeper_fence, thread,
-    unpark, waker_fence,
+    AtomicBool, Mutex, MutexGuard, Ordering, Sleeper, looks, park, prepare_fences, sleeper_fence,
+    thread, unpark, waker_fence,
 };
 
 /// Where one thread at a time sleeps.
@@ -46,7 +46,7 @@ impl Parker {
                 self.asleep.store(false, Ordering::Relaxed);
                 return;
             }
-            thread::park();
+            park();
         }
     }
 

@@ -5,6 +5,8 @@
 
 pub(crate) use crate::fences::{prepare_fences, sleeper_fence, waker_fence};
 pub(crate) use crate::fork::generation;
+pub(crate) use crate::interrupt::is_told_to_end;
+use crate::interrupt::{TICK as QUESTIONS, is_interruptible};
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 pub(crate) use std::thread;
@@ -59,6 +61,35 @@ pub(crate) fn looks(sleeper: Sleeper, pauses: impl Fn() -> u32, ready: impl Fn()
 /// Lies on both sides between saying something and looking what the other said: one of the two sees the other.
 pub(crate) fn meeting_fence() {
     std::sync::atomic::fence(Ordering::SeqCst);
+}
+
+/// Parks, and asks from time to time whether the work that this thread does is to end.
+pub(crate) fn park() {
+    match is_interruptible() {
+        true => {
+            thread::park_timeout(QUESTIONS);
+            // The answer is for those that this thread waits for; it goes on waiting for them to end.
+            is_told_to_end();
+        }
+        false => thread::park(),
+    }
+}
+
+/// Waits for a condition, at most so long that the question whether to wait on can be put.
+pub(crate) fn wait_a_while<'a>(
+    condition: &Condvar,
+    gate: MutexGuard<'a, ()>,
+) -> MutexGuard<'a, ()> {
+    match is_interruptible() {
+        true => match condition.wait_timeout(gate, QUESTIONS) {
+            Ok((gate, _)) => gate,
+            Err(poisoned) => poisoned.into_inner().0,
+        },
+        false => match condition.wait(gate) {
+            Ok(gate) => gate,
+            Err(poisoned) => poisoned.into_inner(),
+        },
+    }
 }
 
 /// Wakes a thread that parks.

@@ -2,6 +2,7 @@
 
 use crate::error::{Cause, Failure, ThreadsError};
 use crate::event::{Event, Progress};
+use crate::interrupt::Interrupted;
 use crate::queue::{Consumer, Producer, bounded};
 use crate::sync::{Arc, generation, thread};
 use std::any::Any;
@@ -281,7 +282,8 @@ impl InlineQueue {
     /// Runs a task that is a borrowing closure; `name` is asked where it fails.
     ///
     /// # Errors
-    /// As [`push`](InlineQueue::push).
+    /// As [`push`](InlineQueue::push). [`ThreadsError::Interrupted`] where the task fails with [`Interrupted`]: that poisons nothing,
+    /// and who runs the task knows what it leaves.
     pub fn run(
         &mut self,
         name: impl FnOnce() -> String,
@@ -291,6 +293,10 @@ impl InlineQueue {
         self.pushed += 1;
         let cause = match catch_unwind(AssertUnwindSafe(work)) {
             Ok(Ok(())) => None,
+            Ok(Err(error)) if error.is::<Interrupted>() => {
+                self.progress.end_one();
+                return Err(ThreadsError::Interrupted);
+            }
             Ok(Err(error)) => Some(Cause::Error(error)),
             Err(payload) => Some(Cause::Panic(message(payload))),
         };

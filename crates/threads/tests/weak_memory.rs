@@ -20,6 +20,13 @@ mod queue;
 #[path = "../src/short_lock.rs"]
 mod short_lock;
 
+/// Interrupts are not part of the models.
+mod interrupt {
+    #[derive(Debug, thiserror::Error)]
+    #[error("interrupted")]
+    pub(crate) struct Interrupted;
+}
+
 /// What `src/sync.rs` is for threads of the system.
 mod sync {
     pub(crate) use loom::cell::UnsafeCell;
@@ -50,6 +57,25 @@ mod sync {
         WakerFence,
         SleeperFence,
         MeetingFence,
+    }
+
+    /// Nobody is interrupted in a model.
+    pub(crate) fn is_told_to_end() -> bool {
+        false
+    }
+
+    pub(crate) fn park() {
+        thread::park();
+    }
+
+    pub(crate) fn wait_a_while<'a>(
+        condition: &Condvar,
+        gate: MutexGuard<'a, ()>,
+    ) -> MutexGuard<'a, ()> {
+        match condition.wait(gate) {
+            Ok(gate) => gate,
+            Err(poisoned) => poisoned.into_inner(),
+        }
     }
 
     /// Every look is a step; sleeping at once is where the protocol is.

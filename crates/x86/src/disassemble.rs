@@ -140,6 +140,14 @@ fn target(instruction: &Instruction) -> Option<u64> {
     branch.then(|| instruction.near_branch_target())
 }
 
+/// The name of something outside of the code whose address is a number in it: another one in every process.
+fn outside(address: u64) -> Option<&'static str> {
+    if address == crate::poll::attention() {
+        return Some("attention");
+    }
+    (Some(address) == crate::poll::poll()).then_some("poll")
+}
+
 impl SymbolResolver for Names {
     fn symbol(
         &mut self,
@@ -149,6 +157,9 @@ impl SymbolResolver for Names {
         address: u64,
         _address_size: u32,
     ) -> Option<SymbolResult<'_>> {
+        if let Some(name) = outside(address) {
+            return Some(SymbolResult::with_str(address, name));
+        }
         // Only what counts from the instruction is a place in the code; numbers that look like one are not.
         if target(instruction) != Some(address) {
             return None;

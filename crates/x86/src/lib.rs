@@ -45,6 +45,7 @@ mod level;
 mod lower;
 mod machine;
 mod matrix_unit;
+mod poll;
 pub mod profile;
 pub mod region;
 

@@ -14,7 +14,12 @@ pub(crate) const SHAPE: MatrixUnit = MatrixUnit {
 pub(crate) fn available() -> bool {
     use std::sync::OnceLock;
     static AVAILABLE: OnceLock<bool> = OnceLock::new();
-    *AVAILABLE.get_or_init(|| processor_has() && system_permits())
+    if let Some(known) = AVAILABLE.get() {
+        return *known;
+    }
+    // Asked outside of the cell, which a fork in the meantime would leave half made in the child.
+    let asked = processor_has() && system_permits();
+    *AVAILABLE.get_or_init(|| asked)
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -17,7 +17,23 @@ use loopwright_kernel::{AtomicOp, Type};
 use loopwright_ops::{DType, Op, ReduceOp};
 
 /// The version of the entry points' calling convention; part of every cache key.
-pub const ABI_VERSION: u32 = 1;
+pub const ABI_VERSION: u32 = 2;
+
+/// The word that loops look at, which is 0 almost always, and the function that they ask where it is not. Whoever loads the library
+/// sets both ([`ATTENTION_SYMBOL`], [`POLL_SYMBOL`]); otherwise loops run to their end.
+const POLL: &str = "\
+static const volatile uint32_t lw_quiet;
+const volatile uint32_t *lw_attention = &lw_quiet;
+uint32_t (*lw_poll)(void);
+static inline int lw_stop(void) {
+    return __builtin_expect(*lw_attention != 0, 0) && lw_poll && lw_poll() != 0;
+}
+";
+
+/// The pointer to the word that loops look at, in libraries that have such loops.
+pub const ATTENTION_SYMBOL: &str = "lw_attention";
+/// The pointer to the function that they ask.
+pub const POLL_SYMBOL: &str = "lw_poll";
 
 /// C11 with the vector extensions of GCC and Clang: what `cc` compiles.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,6 +60,10 @@ impl Dialect for C {
             Linkage::Entry => "",
             Linkage::Helper => "static inline ",
         }
+    }
+
+    fn poll(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        Some(("lw_stop", "lw_stop()", POLL))
     }
 
     fn signed_wraps(&self) -> bool {

@@ -7,6 +7,7 @@
 
 mod instruction;
 mod parallel;
+mod watch;
 
 use crate::Refusal;
 use crate::dialect::{LoopHint, Spelled};
@@ -20,7 +21,9 @@ use loopwright_kernel::{
     Access, Block, Function, FunctionId, FunctionKind, Inst, LoopKind, Space, Stmt, Type, Value,
 };
 use loopwright_ops::DType;
+use loopwright_threads::interrupt::unwind_if_asked;
 use std::fmt::Write;
+use watch::Watch;
 
 /// Longer expressions become variables. This keeps lines readable and, since text is copied from
 /// operand to expression, writing linear.
@@ -296,6 +299,7 @@ impl<'a> Writer<'a> {
     }
 
     fn stmt(&mut self, stmt: &'a Stmt) -> Spelled<()> {
+        unwind_if_asked();
         match stmt {
             Stmt::Let(value, inst) => self.define(*value, inst)?,
             Stmt::Store { ptr, index, value } => self.store(*ptr, *index, *value)?,
@@ -342,12 +346,16 @@ impl<'a> Writer<'a> {
                     self.out.truncate(before);
                     self.indent -= 1;
                     self.line(&format!("while ({}) {{", condition.text));
+                    self.look()?;
                     self.indent += 1;
                 } else {
                     self.line(&format!(
                         "if (!{}) break;",
                         condition.within(Precedence::Primary)
                     ));
+                    self.indent -= 1;
+                    self.look()?;
+                    self.indent += 1;
                 }
                 self.block(body)?;
                 self.reading.clear();
@@ -474,22 +482,32 @@ impl<'a> Writer<'a> {
             LoopKind::Vectorize => dialect.loop_hint(LoopHint::Independent),
             LoopKind::Unroll => dialect.loop_hint(LoopHint::Unroll(self.trip_count(range))),
         };
-        if let Some(hint) = hint {
-            self.line(&hint);
-        }
         let name = self.name(var);
         self.places[var.0 as usize] = Place::Named {
             name: name.clone(),
             shape: Shape::Plain,
         };
         let increment = increment(&name, &step);
+        let watch = self.watch(Some(range), body);
+        let (first, last) = match watch {
+            Watch::Strips(count) => self.open_strips(&name, [&start, &end, &step], count)?,
+            Watch::Never | Watch::Each => (start.text, end.within(Precedence::Additive)),
+        };
+        if let Some(hint) = hint {
+            self.line(&hint);
+        }
         self.line(&format!(
-            "for (int64_t {name} = {}; {name} < {}; {increment}) {{",
-            start.text,
-            end.within(Precedence::Additive),
+            "for (int64_t {name} = {first}; {name} < {last}; {increment}) {{"
         ));
+        if watch == Watch::Each {
+            self.look()?;
+        }
         self.scope(body)?;
         self.line("}");
+        if let Watch::Strips(_) = watch {
+            self.indent -= 1;
+            self.line("}");
+        }
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Parallel loops: their bodies become functions of their own.
 
+use super::watch::Watch;
 use super::{Place, Writer};
 use crate::dialect::{Linkage, Spelled};
 use crate::expression::{Expr, Precedence, Shape};
@@ -114,6 +115,9 @@ impl<'a> Writer<'a> {
             self.indent += 1;
             self.line(&format!("int64_t {name} = {};", value.text));
             self.indent -= 1;
+        }
+        if self.watch(None, body) == Watch::Each {
+            self.look()?;
         }
         self.scope(body)?;
         self.line("}");

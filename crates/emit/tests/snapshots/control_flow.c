@@ -10,6 +10,13 @@ typedef struct lw_runtime {
     int64_t local_size[3];
 } lw_runtime;
 
+static const volatile uint32_t lw_quiet;
+const volatile uint32_t *lw_attention = &lw_quiet;
+uint32_t (*lw_poll)(void);
+static inline int lw_stop(void) {
+    return __builtin_expect(*lw_attention != 0, 0) && lw_poll && lw_poll() != 0;
+}
+
 static __attribute__((noinline)) void kernel_control(int32_t *p, int64_t n);
 
 static __attribute__((noinline)) void kernel_control(int32_t *p, int64_t n) {
@@ -19,6 +26,7 @@ static __attribute__((noinline)) void kernel_control(int32_t *p, int64_t n) {
     int64_t count;
     count = 0;
     while (count < n) {
+        if (lw_stop()) break;
         int64_t v9 = count;
         count = v9 + 1;
         int32_t v11 = p[v9];

@@ -10,6 +10,12 @@ typedef struct lw_runtime {
     int64_t local_size[3];
 } lw_runtime;
 
+static const volatile uint32_t lw_quiet;
+const volatile uint32_t *lw_attention = &lw_quiet;
+uint32_t (*lw_poll)(void);
+static inline int lw_stop(void) {
+    return __builtin_expect(*lw_attention != 0, 0) && lw_poll && lw_poll() != 0;
+}
 typedef float f32x8 __attribute__((vector_size(32)));
 static inline f32x8 lw_splat_f32x8(float a) { return (f32x8){a, a, a, a, a, a, a, a}; }
 typedef f32x8 f32x8_u __attribute__((aligned(4), may_alias));
@@ -32,7 +38,9 @@ struct kernel_matmul_loop0 {
 static __attribute__((noinline)) void kernel_matmul_loop0(int64_t n, int64_t k, const float *restrict w, const float *restrict a, float *restrict c, int64_t begin, int64_t stop) {
     for (int64_t iteration = begin; iteration < stop; iteration++) {
         int64_t i = iteration * 2;
+        if (lw_stop()) break;
         for (int64_t j = 0; j < n; j += 8) {
+            if (lw_stop()) break;
             f32x8 acc0;
             f32x8 acc1;
             acc0 = lw_splat_f32x8(0.0f);

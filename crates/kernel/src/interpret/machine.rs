@@ -7,6 +7,7 @@ use super::memory::{
 use super::{Grid, InterpretError, Program};
 use crate::ir::{Value, WorkItem};
 use loopwright_ops::{DType, Op, OpError, Scalar, cast, evaluate};
+use loopwright_threads::interrupt;
 
 /// Calls within calls; the IR has no recursion, so real programs stay far below.
 const MOST_CALLS: usize = 256;
@@ -448,6 +449,7 @@ impl<'a> Machine<'_, 'a> {
                     body,
                 } => {
                     if slot!(*remaining) > 0 {
+                        leave_if_asked()?;
                         slot!(*remaining) -= 1;
                         let step = slot!(*step);
                         slot!(*var) = match reversed {
@@ -457,7 +459,11 @@ impl<'a> Machine<'_, 'a> {
                         frame.pc = *body as usize;
                     }
                 }
-                Code::Jump(to) => frame.pc = *to as usize,
+                Code::Jump(to) => {
+                    // A loop jumps back.
+                    leave_if_asked()?;
+                    frame.pc = *to as usize;
+                }
                 Code::JumpUnless { cond, to } => {
                     if slot!(*cond) == 0 {
                         frame.pc = *to as usize;
@@ -727,4 +733,14 @@ fn tile_mma(slots: &mut [u64], mma: &TileMma) -> Result<(), OpError> {
         }
     }
     Ok(())
+}
+
+/// Ends the run where it was told to end.
+#[inline]
+fn leave_if_asked() -> Result<(), InterpretError> {
+    let attention = interrupt::attention();
+    match attention.load(std::sync::atomic::Ordering::Relaxed) != 0 && interrupt::poll() != 0 {
+        true => Err(InterpretError::Interrupted),
+        false => Ok(()),
+    }
 }

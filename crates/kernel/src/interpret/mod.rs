@@ -151,6 +151,9 @@ impl Program {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InterpretError {
+    /// The run was told to end; see [`loopwright_threads::interrupt`].
+    #[error("interrupted")]
+    Interrupted,
     /// No kernel of that name.
     #[error("the module has no kernel `{name}`")]
     NoKernel {

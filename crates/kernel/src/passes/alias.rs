@@ -5,6 +5,7 @@
 //! memory may reach any class but those whose address never left the function's hands.
 
 use crate::ir::{Block, Function, Inst, Space, Stmt, Type, Value};
+use loopwright_threads::interrupt::unwind_if_asked;
 
 /// A class of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -81,6 +82,7 @@ impl Memory {
     }
 
     fn block(&mut self, function: &Function, block: &Block) {
+        unwind_if_asked();
         for stmt in block {
             match stmt {
                 Stmt::Let(value, inst) => {

@@ -9,6 +9,7 @@
 use super::alias::{Memory, Reach, Write, is_pure, read_through};
 use crate::ir::{Block, Function, Inst, Stmt, Type, Value};
 use loopwright_ops::{DType, Op};
+use loopwright_threads::interrupt::unwind_if_asked;
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
@@ -119,6 +120,7 @@ impl Cse<'_> {
     }
 
     fn statements(&mut self, block: &mut Block) {
+        unwind_if_asked();
         block.retain_mut(|stmt| {
             // A `while`'s condition may be defined in its head, and is replaced after that.
             if !matches!(stmt, Stmt::While { .. }) {

@@ -7,6 +7,7 @@
 
 use super::alias::{Memory, Reach};
 use crate::ir::{Block, Function, Inst, Stmt, Value};
+use loopwright_threads::interrupt::unwind_if_asked;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -59,6 +60,7 @@ struct Liveness<'m> {
 
 impl Liveness<'_> {
     fn scan(&mut self, block: &Block, parent: usize, innermost: usize) {
+        unwind_if_asked();
         for stmt in block {
             let number = self.nodes.len();
             let first = self.operands.len();
@@ -155,6 +157,7 @@ impl Liveness<'_> {
 }
 
 fn sweep(block: &mut Block, live: &[bool], next: &mut usize) {
+    unwind_if_asked();
     block.retain_mut(|stmt| {
         let keep = live[*next];
         *next += 1;

@@ -12,6 +12,7 @@
 
 use crate::ir::{Block, Function, Inst, Stmt, Type, Value};
 use loopwright_ops::{DType, Op, Scalar};
+use loopwright_threads::interrupt::unwind_if_asked;
 use smallvec::SmallVec;
 
 /// Runs the pass. Invariant motion must follow: everything is written where the division was.
@@ -34,6 +35,7 @@ struct Pass<'f> {
 
 impl Pass<'_> {
     fn block(&mut self, block: Block) -> Block {
+        unwind_if_asked();
         let mut out = Block::with_capacity(block.len());
         for mut stmt in block {
             match &mut stmt {

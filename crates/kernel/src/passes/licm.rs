@@ -9,6 +9,7 @@
 use super::alias::{Class, Memory, Reach, Write, is_pure, leaves, read_through, returns};
 use crate::ir::{Block, Function, Inst, Stmt, Value};
 use loopwright_ops::Scalar;
+use loopwright_threads::interrupt::unwind_if_asked;
 use rustc_hash::FxHashMap;
 
 /// Runs the pass.
@@ -59,6 +60,7 @@ struct Licm<'f> {
 
 impl Licm<'_> {
     fn block(&mut self, block: Block, out: &mut Block) {
+        unwind_if_asked();
         for mut stmt in block {
             if !matches!(stmt, Stmt::While { .. }) {
                 stmt.operands_mut(&mut |operand| *operand = self.replaced[operand.0 as usize]);

@@ -36,6 +36,7 @@ pub mod simplify;
 pub mod unroll;
 
 use crate::ir::{Function, Module};
+use loopwright_threads::interrupt::unwind_if_asked;
 
 /// A pass.
 pub type Pass = fn(&mut Module);
@@ -171,7 +172,10 @@ impl Pipeline {
             let Some(pass) = function_pass(name) else {
                 unreachable!("a pipeline holds names of passes, and `{name}` is none")
             };
-            module.functions.iter_mut().for_each(pass);
+            for function in &mut module.functions {
+                unwind_if_asked();
+                pass(function);
+            }
             observe(name, module);
         }
         module.compact();

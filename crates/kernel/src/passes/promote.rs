@@ -6,6 +6,7 @@
 
 use crate::ir::{Block, Function, Inst, Space, Stmt, Type, Value};
 use loopwright_ops::{DType, Scalar};
+use loopwright_threads::interrupt::unwind_if_asked;
 
 /// Pieces beyond which an array stays one: no machine has that many registers.
 const MOST_PIECES: usize = 256;
@@ -88,6 +89,7 @@ struct Scan {
 
 impl Scan {
     fn block(&mut self, function: &Function, block: &Block) {
+        unwind_if_asked();
         for stmt in block {
             match stmt {
                 Stmt::Let(value, Inst::Const(scalar)) if scalar.dtype() == DType::I64 => {
@@ -162,6 +164,7 @@ struct Split<'f> {
 
 impl Split<'_> {
     fn block(&mut self, block: Block, out: &mut Block) {
+        unwind_if_asked();
         for mut stmt in block {
             match &mut stmt {
                 Stmt::Let(value, Inst::Alloc { .. }) if self.split(*value, out) => continue,

@@ -5,6 +5,7 @@
 
 use super::alias::{Class, Memory, Reach};
 use crate::ir::{Block, Function, Inst, Space, Stmt, Type, Value};
+use loopwright_threads::interrupt::unwind_if_asked;
 use rustc_hash::FxHashMap;
 
 /// Up to so many bytes of arrays fit every stack, and every cache, as they are.
@@ -88,6 +89,7 @@ impl Sharing<'_> {
 
     /// Shares the arrays of a block. What a loop's head makes, its body sees: such blocks keep their own.
     fn block(&mut self, block: &mut Block, is_whole: bool) {
+        unwind_if_asked();
         for stmt in &mut *block {
             let has_head = matches!(stmt, Stmt::While { .. });
             for (at, inner) in stmt.blocks_mut().into_iter().enumerate() {

@@ -7,6 +7,7 @@
 use super::alias::jumps;
 use crate::ir::{Block, Function, Inst, LoopKind, Stmt, Value};
 use loopwright_ops::{DType, Scalar};
+use loopwright_threads::interrupt::unwind_if_asked;
 
 /// Trips beyond which writing out costs more in code than it saves in counting.
 const MOST_TRIPS: i128 = 64;
@@ -42,6 +43,7 @@ impl Unroll<'_> {
 
     /// Moves a block's statements to `out`; says how many there are, inner ones included.
     fn block(&mut self, block: Block, out: &mut Block) -> i128 {
+        unwind_if_asked();
         let mut size = 0;
         for mut stmt in block {
             match &mut stmt {

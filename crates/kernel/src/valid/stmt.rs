@@ -2,6 +2,7 @@
 
 use super::{Check, Fault, FunctionValidator, Known, Region, State};
 use crate::ir::{Access, Block, FunctionId, FunctionKind, LoopKind, Space, Stmt, Type, Value};
+use loopwright_threads::interrupt::unwind_if_asked;
 
 impl<'a> FunctionValidator<'a, '_> {
     /// A block with a scope of its own.
@@ -29,6 +30,7 @@ impl<'a> FunctionValidator<'a, '_> {
     }
 
     fn statement(&mut self, stmt: &'a Stmt) -> Check {
+        unwind_if_asked();
         match stmt {
             Stmt::Let(value, inst) => {
                 let Some(info) = self.function.values.get(value.0 as usize) else {

@@ -11,6 +11,7 @@ use super::{
     Array, Value, common_session, is_on_host, is_recording, made_of, operators::Operand, outside,
 };
 use crate::errors::OrRaise;
+use crate::interrupts::Interruptible;
 use loopwright_graph::Array as HostArray;
 use loopwright_ops::{DType, Kind, Op, Scalar};
 use loopwright_tensor::{Slice, Tensor, TensorError};
@@ -269,7 +270,7 @@ pub(super) fn get(py: Python<'_>, array: &Array, key: &Bound<'_, PyAny>) -> PyRe
     if key.is_for_host(value) {
         let selection = Selection::of(&key, &super::view::Layout::dense(&value.sizes()?))?;
         let read = |part: &Tensor| {
-            let array = py.detach(|| part.lent()).or_raise()?;
+            let array = py.interruptible(|| part.lent())?.or_raise()?;
             Ok::<_, PyErr>(Tensor::of(selection.read(&array)?))
         };
         let im = value.im.as_ref().map(read).transpose()?;
@@ -461,7 +462,7 @@ pub(super) fn put(
                 _ => fitted(new, &selection.shape)?,
             };
             let read = || Ok::<_, TensorError>((old.lent()?, new.array()?));
-            let (old, new) = py.detach(|| value.session.scope(read)).or_raise()?;
+            let (old, new) = py.interruptible(|| value.session.scope(read))?.or_raise()?;
             Ok::<_, PyErr>(Tensor::of(selection.write(&old, &new)))
         };
         let im = match (&value.im, &new.im) {

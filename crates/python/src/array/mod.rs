@@ -15,6 +15,7 @@ mod view;
 use crate::device::PyDevice;
 use crate::dtype::PyDType;
 use crate::errors::OrRaise;
+use crate::interrupts::{self, Interruptible};
 use loopwright_ops::{DType, Op};
 use loopwright_tensor::{Session, Tensor, realize_with_held};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
@@ -200,7 +201,7 @@ pub(crate) fn realize(py: Python<'_>, values: &[Value]) -> PyResult<()> {
         by_session[at].1.extend(value.tensors().cloned());
     }
     for (session, tensors) in by_session {
-        py.detach(|| session.scope(|| realize_with_held(&tensors)))
+        py.interruptible(|| session.scope(|| realize_with_held(&tensors)))?
             .or_raise()?;
     }
     py.check_signals()
@@ -372,7 +373,7 @@ impl Array {
         // Once more: what it was computed from can go, and must where memory is lent.
         let value = self.value();
         let read = || value.tensors().map(Tensor::lent).collect();
-        let read: Result<_, _> = py.detach(read);
+        let read: Result<_, _> = py.interruptible(read)?;
         read.or_raise()
     }
 }
@@ -706,6 +707,8 @@ impl Array {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let numpy = py.import("numpy")?;
+        // Here and not in the buffer protocol, which keeps an interrupt for later.
+        realize(py, &[slf.get().value()])?;
         let view = pyo3::types::PyMemoryView::from(slf.as_any())?;
         let array = numpy.call_method1("asarray", (view,))?;
         let options = PyDict::new(py);
@@ -727,7 +730,8 @@ impl Array {
         flags: std::ffi::c_int,
     ) -> PyResult<()> {
         // SAFETY: the interpreter gives a view to be filled.
-        unsafe { exchange::fill_buffer(&slf, view, flags) }
+        let filled = unsafe { exchange::fill_buffer(&slf, view, flags) };
+        filled.map_err(|error| interrupts::kept_for_later(slf.py(), error))
     }
 
     unsafe fn __releasebuffer__(&self, view: *mut pyo3::ffi::Py_buffer) {
@@ -759,7 +763,7 @@ impl Array {
 pub(crate) fn moved(py: Python<'_>, value: &Value, session: &Session) -> PyResult<Array> {
     value.realize(py)?;
     let copy = |part: &Tensor| {
-        let array = py.detach(|| part.array()).or_raise()?;
+        let array = py.interruptible(|| part.array())?.or_raise()?;
         Ok::<_, PyErr>(Tensor::of(array).in_shape(part.shape()))
     };
     let im = value.im.as_ref().map(copy).transpose()?;

@@ -8,6 +8,7 @@ use super::cell::{ALWAYS_OLD, Cell, lock};
 use super::select::Selection;
 use super::{Array, Kept, Value, is_on_host, is_recording, outside};
 use crate::errors::OrRaise;
+use crate::interrupts::Interruptible;
 use loopwright_tensor::{Shape, Slice, Tensor};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
@@ -342,7 +343,7 @@ impl Map {
 fn picked(value: &Value, layout: &Layout) -> PyResult<Value> {
     let selection = Selection::whole(layout);
     let read = |part: &Tensor| {
-        let lent = Python::attach(|py| py.detach(|| part.lent())).or_raise()?;
+        let lent = Python::attach(|py| py.interruptible(|| part.lent()))?.or_raise()?;
         Ok::<_, PyErr>(Tensor::of(selection.read(&lent)?))
     };
     let im = value.im.as_ref().map(read).transpose()?;

@@ -5,6 +5,7 @@ use crate::array::{Array, Value, common_session, is_recording, realize, traced};
 use crate::device;
 use crate::dtype;
 use crate::errors::{OrRaise, carried};
+use crate::interrupts::Interruptible;
 use loopwright_ops::DType;
 use loopwright_tensor::{Jit, Loops, Session, Tensor, TensorError};
 use pyo3::exceptions::PyTypeError;
@@ -118,7 +119,7 @@ impl Function {
             false => common_session(&values.iter().collect::<SmallVec<[&Value; 8]>>())?,
         };
         realize(py, values)?;
-        let given = py.detach(|| session.scope(|| entry.jit.call(&leaves)));
+        let given = py.interruptible(|| session.scope(|| entry.jit.call(&leaves)))?;
         let given = given.or_raise()?;
         let made = given.object(py, &session)?;
         for (leaf, value) in given.written(&session) {
@@ -149,7 +150,10 @@ impl Function {
             let made = self.run(py, entry, values, leaves, objects);
             SHARED.set(before);
             // What is wrong in the function itself is raised again by the call below.
-            if made.is_ok() {
+            // An interrupt is not wrong in the function.
+            let interrupted =
+                |error: &PyErr| !error.is_instance_of::<pyo3::exceptions::PyException>(py);
+            if made.as_ref().map_or_else(interrupted, |_| true) {
                 return made;
             }
         }
@@ -171,7 +175,7 @@ impl Function {
         };
         realize(py, &values)?;
         let leaves = tensors(&values);
-        let loops = py.detach(|| session.scope(|| entry.jit.loops(&leaves)));
+        let loops = py.interruptible(|| session.scope(|| entry.jit.loops(&leaves)))?;
         Ok((loops.or_raise()?, session))
     }
 

@@ -3,6 +3,7 @@
 use super::errors;
 use super::memory::{Held, array_of, given_back};
 use super::program::is_state;
+use crate::interrupts::Interruptible;
 use loopwright_backend::{Bound as BoundProgram, Program, ProgramError};
 use loopwright_graph::NodeId;
 use loopwright_ops::DType;
@@ -236,6 +237,13 @@ impl PyBound {
         py.detach(|| work(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
+    /// Runs the program. What an interrupted run leaves is as after any other run that failed.
+    fn computed(&self, py: Python<'_>, always: bool) -> PyResult<()> {
+        let inner = || self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        py.interruptible(|| inner().run(always))?
+            .map_err(Failed::raised)
+    }
+
     fn bind(&self, name: &str, value: &Bound<'_, PyAny>, what: Use) -> PyResult<()> {
         let graph = self.program.graph();
         let (word, node) = match what {
@@ -307,14 +315,12 @@ impl PyBound {
 
     /// Runs the program, whether or not anything was bound since the last run.
     fn run(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |inner| inner.run(true))
-            .map_err(Failed::raised)
+        self.computed(py, true)
     }
 
     /// Runs the program unless nothing was bound since the last run.
     fn ensure(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |inner| inner.run(false))
-            .map_err(Failed::raised)
+        self.computed(py, false)
     }
 
     /// Runs the program in the background.

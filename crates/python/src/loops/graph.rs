@@ -9,6 +9,7 @@ use super::plan::{PyPlan, Target, target_of};
 use super::program::sizes_of;
 use super::symbols::{self, PyExpr};
 use super::value::PyValue;
+use crate::interrupts::Interruptible;
 use loopwright_graph::{Graph, GraphBuilder, GraphError, NodeId, evaluate, parse};
 use loopwright_looptree::{Order, Plan, replay, schedule};
 use loopwright_ops::Scalar;
@@ -419,7 +420,7 @@ impl PyGraph {
             Some(schedule) => Some(schedule.str()?.to_string()),
             None => None,
         };
-        py.detach(|| make_plan(&graph, text, target, strict, replay))
+        py.interruptible(|| make_plan(&graph, text, target, strict, replay))?
     }
 
     /// What the program means: computed node by node over whole arrays, with no schedule and no loops. Arguments are the
@@ -450,7 +451,7 @@ impl PyGraph {
             ));
         }
         let values = py
-            .detach(|| evaluate(&graph, &binding, &inputs))
+            .interruptible(|| evaluate(&graph, &binding, &inputs))?
             .map_err(errors::evaluate)?;
         let results = PyDict::new(py);
         for (name, array) in values {

@@ -6,6 +6,7 @@ use super::graph::PyGraph;
 use super::memory::{given_back, shape_of};
 use super::plan::{PyPlan, backend_of, target_of};
 use super::tree::{Parts, PyTree};
+use crate::interrupts::Interruptible;
 use loopwright_backend::{CompileOptions, Compiler, Program};
 use loopwright_graph::{Binding, Graph, NodeId, NodeOp};
 use loopwright_looptree::{Plan, Schedule, print_schedule, print_tree};
@@ -138,7 +139,7 @@ impl PyCompiler {
         py: Python<'_>,
     ) -> PyResult<PyProgram> {
         let program = py
-            .detach(|| self.compiler.compile(graph, schedule))
+            .interruptible(|| self.compiler.compile(graph, schedule))?
             .map_err(errors::program)?;
         if let Some(plainer) = program.plainer() {
             crate::plainer::warn(py, program.kernel(), plainer)?;
@@ -261,7 +262,8 @@ impl PyProgram {
             };
             inner.offer(node, &name, value)?;
         }
-        py.detach(|| inner.run(true)).map_err(Failed::raised)?;
+        py.interruptible(|| inner.run(true))?
+            .map_err(Failed::raised)?;
         let found = PyDict::new(py);
         for name in results(graph) {
             if let Some(array) = inner.bound.take(&name) {

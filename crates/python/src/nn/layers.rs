@@ -6,6 +6,7 @@ use crate::convolve::{Numbers, PoolArguments, conv_options};
 use crate::device;
 use crate::dtype::{self, PyDType};
 use crate::errors::OrRaise;
+use crate::interrupts::Interruptible;
 use crate::primitives::real_only;
 use crate::variable::{PyVariable, object};
 use loopwright_nn::{
@@ -160,8 +161,8 @@ fn plain(py: Python<'_>, layer: impl Layer + Send + Sync + 'static) -> PyResult<
 }
 
 /// Runs a layer without the interpreter's lock: in training, some compute what they keep.
-fn run<T: Send>(py: Python<'_>, session: &Session, run: impl FnOnce() -> T + Send) -> T {
-    py.detach(|| session.scope(run))
+fn run<T: Send>(py: Python<'_>, session: &Session, run: impl FnOnce() -> T + Send) -> PyResult<T> {
+    py.interruptible(|| session.scope(run))
 }
 
 impl PyLayer {
@@ -169,7 +170,7 @@ impl PyLayer {
         let Some(layer) = self.kind.layer() else {
             return Err(PyTypeError::new_err(format!("this layer has no {call}")));
         };
-        Ok(run(py, &x.session, || layer.forward(&x.re)))
+        run(py, &x.session, || layer.forward(&x.re))
     }
 }
 
@@ -220,11 +221,11 @@ impl PyLayer {
             .transpose()?;
         let mask = mask.map(|mask| real_only(mask, "attention")).transpose()?;
         let made = match (&*self.kind, &memory) {
-            (Kind::Embedding(layer), None) => run(py, &x.session, || layer.attend(&x.re)),
+            (Kind::Embedding(layer), None) => run(py, &x.session, || layer.attend(&x.re))?,
             (Kind::Attention(layer), memory) => {
                 let memory = memory.as_ref().unwrap_or(&x);
                 let mask = mask.as_ref().map(|mask| &mask.re);
-                run(py, &x.session, || layer.attend(&x.re, &memory.re, mask))
+                run(py, &x.session, || layer.attend(&x.re, &memory.re, mask))?
             }
             _ => return Err(PyTypeError::new_err("this layer does not attend")),
         };
@@ -269,7 +270,7 @@ impl PyLayer {
             value: value.re.clone(),
             length: length.re.clone(),
         };
-        let (made, next) = run(py, &x.session, || layer.attend_cached(&x.re, &cache));
+        let (made, next) = run(py, &x.session, || layer.attend_cached(&x.re, &cache))?;
         let values = [&x, &key, &value, &length];
         let array = |tensor| Array::of(py, made_of(&values, tensor, None)?);
         Ok((
@@ -291,7 +292,7 @@ impl PyLayer {
             return Err(PyTypeError::new_err("this layer takes no memory"));
         };
         let tensor = memory.as_ref().map(|memory| &memory.re);
-        let made = run(py, &x.session, || block.with_memory(&x.re, tensor));
+        let made = run(py, &x.session, || block.with_memory(&x.re, tensor))?;
         let mut values = vec![&x];
         values.extend(&memory);
         Array::of(py, made_of(&values, made, None)?)
@@ -313,11 +314,11 @@ impl PyLayer {
         let first = start.first().map(|value| &value.re);
         let (all, last) = match (&*self.kind, start.get(1)) {
             (Kind::Rnn(layer), None) => {
-                let (all, last) = run(py, &x.session, || layer.forward(&x.re, first));
+                let (all, last) = run(py, &x.session, || layer.forward(&x.re, first))?;
                 (all, vec![last])
             }
             (Kind::Gru(layer), None) => {
-                let (all, last) = run(py, &x.session, || layer.forward(&x.re, first));
+                let (all, last) = run(py, &x.session, || layer.forward(&x.re, first))?;
                 (all, vec![last])
             }
             (Kind::Lstm(layer), second) => {
@@ -329,7 +330,7 @@ impl PyLayer {
                     (None, None) => None,
                     _ => return Err(PyTypeError::new_err("the state of an LSTM is two arrays")),
                 };
-                let (all, last) = run(py, &x.session, || layer.forward(&x.re, state.as_ref()));
+                let (all, last) = run(py, &x.session, || layer.forward(&x.re, state.as_ref()))?;
                 (all, vec![last.hidden, last.cell])
             }
             _ => return Err(PyTypeError::new_err("this layer has no such steps")),

@@ -3,6 +3,7 @@
 use crate::array::{Array, Value, as_array, made_of};
 use crate::device;
 use crate::errors::OrRaise;
+use crate::interrupts::Interruptible;
 use crate::variable::{Place, PyVariable, object, place};
 use loopwright_nn::{
     Accumulate, Adam, Average, Clip, Lion, LossScale, Optimizer, Parameter, Part, Schedule, Sgd,
@@ -106,7 +107,7 @@ impl PySchedule {
     fn __call__(&self, py: Python<'_>, step: i64) -> PyResult<f64> {
         let session = device::current(py)?;
         let rate = || self.0.rate(&Tensor::new(&[step], ())).item();
-        py.detach(|| session.scope(rate)).or_raise()
+        py.interruptible(|| session.scope(rate))?.or_raise()
     }
 
     fn __repr__(&self) -> String {
@@ -287,7 +288,7 @@ impl PyOptimizer {
         let Some(scale) = &self.scale else {
             return Ok(None);
         };
-        let value = Value::real(py.detach(|| scale.scale()), device::current(py)?);
+        let value = Value::real(py.interruptible(|| scale.scale())?, device::current(py)?);
         Ok(Some(Array::of(py, value)?))
     }
 
@@ -316,7 +317,7 @@ impl PyOptimizer {
             None => return Ok(()),
         };
         let tensors: Vec<Tensor> = values.into_iter().map(|value| value.re).collect();
-        py.detach(|| session.scope(|| self.inner.apply(&parameters, &tensors)))
+        py.interruptible(|| session.scope(|| self.inner.apply(&parameters, &tensors)))?
             .or_raise()?;
         places.iter().for_each(|place| place.moved(&session));
         Ok(())
@@ -325,7 +326,7 @@ impl PyOptimizer {
     /// The loss as gradients are to be taken of it.
     fn scaled(&self, py: Python<'_>, loss: &Array) -> PyResult<Array> {
         let loss = crate::primitives::real_only(loss, "a loss")?;
-        let made = py.detach(|| self.inner.scaled(&loss.re));
+        let made = py.interruptible(|| self.inner.scaled(&loss.re))?;
         Array::of(py, made_of(&[&loss], made, None)?)
     }
 
@@ -380,13 +381,13 @@ impl PyAverage {
 
     /// Moves the average towards the parameters.
     fn update(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.session.scope(|| self.average.update()))
+        py.interruptible(|| self.session.scope(|| self.average.update()))?
             .or_raise()
     }
 
     /// Puts the averages in the parameters' place, and those in the averages'.
     fn swap(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.session.scope(|| self.average.swap()))
+        py.interruptible(|| self.session.scope(|| self.average.swap()))?
             .or_raise()
     }
 }

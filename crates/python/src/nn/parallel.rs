@@ -4,6 +4,7 @@ use super::optimizer::PyOptimizer;
 use crate::array::{Array, Value, recorded};
 use crate::device;
 use crate::errors::{OrRaise, carried};
+use crate::interrupts::Interruptible;
 use crate::variable::{PyVariable, place};
 use loopwright_nn::{Collector, DataParallel, Module, Part, data_parallel};
 use loopwright_tensor::{Session, Tensor};
@@ -66,7 +67,7 @@ impl PyDataParallel {
         device: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyDataParallel> {
         let session = device::of_argument(py, device)?;
-        let sessions = py.detach(|| session.streams(streams)).or_raise()?;
+        let sessions = py.interruptible(|| session.streams(streams))?.or_raise()?;
         let entries = entries.iter();
         let entries =
             entries.map(|(name, variable)| (name.clone(), place(variable).part().clone()));
@@ -93,7 +94,7 @@ impl PyDataParallel {
         let values: Vec<Value> = values.collect::<PyResult<_>>()?;
         crate::array::realize(py, &values)?;
         let tensors: Vec<Tensor> = values.into_iter().map(|value| value.re).collect();
-        let made = py.detach(|| self.session.scope(|| self.step.call(&tensors)));
+        let made = py.interruptible(|| self.session.scope(|| self.step.call(&tensors)))?;
         Array::of(py, Value::real(made.or_raise()?, self.session.clone()))
     }
 

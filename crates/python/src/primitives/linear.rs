@@ -3,6 +3,7 @@
 use super::real_only;
 use crate::array::{Array, Value, made_of};
 use crate::errors::OrRaise;
+use crate::interrupts::Interruptible;
 use crate::promote::promoted;
 use loopwright_tensor::fft::Complex;
 use loopwright_tensor::{Tensor, fft, linalg};
@@ -44,7 +45,7 @@ fn factored<const N: usize>(
 ) -> PyResult<[Array; N]> {
     let value = real_only(x, name)?;
     // Large matrices are taken apart now.
-    let made = py.detach(|| value.session.scope(|| function(&value.re)));
+    let made = py.interruptible(|| value.session.scope(|| function(&value.re)))?;
     let mut arrays = Vec::with_capacity(N);
     for tensor in made {
         arrays.push(Array::of(py, made_of(&[&value], tensor, None)?)?);
@@ -106,7 +107,7 @@ pub(crate) fn linalg_solve(py: Python<'_>, a: &Array, b: &Array) -> PyResult<Arr
     let (a, b) = (real_only(a, "solve")?, real_only(b, "solve")?);
     let mut made = made_of(&[&a, &b], a.re.clone(), None)?;
     let session = made.session.clone();
-    made.re = py.detach(|| session.scope(|| linalg::solve(&a.re, &b.re)));
+    made.re = py.interruptible(|| session.scope(|| linalg::solve(&a.re, &b.re)))?;
     Array::of(py, made)
 }
 
@@ -130,7 +131,7 @@ pub(crate) fn linalg_eig(py: Python<'_>, x: &Array) -> PyResult<(Array, Array)> 
             .session
             .scope(|| linalg::eig(&value.re, value.im.as_ref()))
     };
-    let mut made = pairs(py, &value, py.detach(solve).to_vec())?.into_iter();
+    let mut made = pairs(py, &value, py.interruptible(solve)?.to_vec())?.into_iter();
     match (made.next(), made.next()) {
         (Some(values), Some(vectors)) => Ok((values, vectors)),
         _ => unreachable!("four tensors are two pairs"),
@@ -146,7 +147,7 @@ pub(crate) fn linalg_eigvals(py: Python<'_>, x: &Array) -> PyResult<Array> {
             .session
             .scope(|| linalg::eigvals(&value.re, value.im.as_ref()))
     };
-    let mut made = pairs(py, &value, py.detach(solve).to_vec())?;
+    let mut made = pairs(py, &value, py.interruptible(solve)?.to_vec())?;
     Ok(made.remove(0))
 }
 

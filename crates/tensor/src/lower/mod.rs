@@ -322,6 +322,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn node(&mut self, at: usize, node: &Node) -> Result<Value, GraphError> {
+        loopwright_threads::interrupt::unwind_if_asked();
         let dims = self.own(at);
         let made = match &node.kind {
             Kind::Failed(_) | Kind::Data | Kind::Variable(_) | Kind::Argument(_) => {

@@ -6,6 +6,7 @@ use super::analyse::Analysis;
 use super::coming::{Asking, Coming};
 use super::linear::Linear;
 use super::value::Pieces;
+use super::watch::{Watch, trips};
 use super::{Refusal, Shared, is_kernel};
 use crate::asm::{Alu, Bits, Cond, Label, Mem};
 use crate::level::Level;
@@ -13,6 +14,7 @@ use crate::machine::{Class, Code, Inst as M, Loop, Place, RegInfo, Source, VReg,
 use loopwright_kernel::interpret::Layout;
 use loopwright_kernel::{Block, Function, Inst, LoopKind, Module, Stmt, Type, Value};
 use loopwright_ops::{DType, Op};
+use loopwright_threads::interrupt::unwind_if_asked;
 use rustc_hash::FxHashMap;
 use smallvec::smallvec;
 
@@ -347,6 +349,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
     }
 
     fn statement(&mut self, stmt: &Stmt) -> Result<(), Refusal> {
+        unwind_if_asked();
         match stmt {
             Stmt::Let(value, inst) => self.definition(*value, inst),
             Stmt::Store { ptr, index, value } => self.store(*ptr, *index, *value),
@@ -522,6 +525,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
         };
         let number = self.enter_loop();
         self.emit(M::Label(labels.cont));
+        self.look(labels.brk);
         self.plans.push(Plan::default());
         self.scopes.push(Scope::default());
         for stmt in head {
@@ -626,9 +630,23 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
         if super::address::has_loop(body) {
             plan.moves = self.carried(var, counter, step, body);
         }
-        let stop = match &mut parts {
-            Some(parts) => self.begin_part(parts, counter, limit),
-            None => limit,
+        let count = match (first, last, by) {
+            (Some(first), Some(last), Some(by)) => Some(trips(first, last, by)),
+            _ => None,
+        };
+        let watch = match crate::poll::poll() {
+            Some(_) => self.watch((count, by), body),
+            None => Watch::Never,
+        };
+        let mut strips = None;
+        let stop = match (&mut parts, watch) {
+            (Some(parts), _) => self.begin_part(parts, counter, limit),
+            (None, Watch::Strips(span)) => {
+                let (begun, stop) = self.begin_strip(span, counter, limit);
+                strips = Some(begun);
+                stop
+            }
+            (None, Watch::Each | Watch::Never) => limit,
         };
         let head = self.shared.asm.label();
         let number = self.enter_loop();
@@ -664,6 +682,9 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
         if far && by != Some(1) {
             self.emit(M::JumpIf(Cond::Overflow, labels.brk));
         }
+        if watch == Watch::Each {
+            self.look(labels.brk);
+        }
         self.emit(M::Compare {
             bits: Bits::B64,
             a: counter,
@@ -673,6 +694,9 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
         self.leave_loop(number);
         if let Some(parts) = &parts {
             self.end_part(parts, counter, limit);
+        }
+        if let Some(strips) = &strips {
+            self.end_strip(strips, counter, limit, labels.brk);
         }
         self.emit(M::Label(labels.brk));
         Ok(())

@@ -32,6 +32,7 @@ mod tile;
 mod transpose;
 mod value;
 mod vector;
+mod watch;
 
 pub(crate) use fallback::Fallback;
 pub(crate) use matrix::{ROW_BYTES, ROWS};

@@ -8,6 +8,7 @@
 use super::{Access, Class, Code, Inst, VReg, frame};
 use crate::asm::{Gpr, R8, R9, R10, R11, R12, R13, R14, R15, RBP, RBX, RCX, RDI, RDX, RSI};
 use crate::level::Level;
+use loopwright_threads::interrupt::unwind_if_asked;
 
 /// Where a virtual register is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -242,6 +243,7 @@ impl Scan<'_> {
         // Those that have a register now: places in `members`.
         let mut active: Vec<u32> = Vec::new();
         for (at, reg) in members.iter().enumerate() {
+            unwind_if_asked();
             let interval = self.intervals[*reg as usize];
             active.retain(|other| {
                 let over = self.intervals[members[*other as usize] as usize].end < interval.start;

@@ -5,11 +5,12 @@ use super::{
     Access, Argument, Callee, Class, Code, Inst, Place, Source, VReg, VectorInst, accesses, frame,
 };
 use crate::asm::{
-    Alu, Assembler, Bits, Cond, Encoding, Gpr, Kreg, Mem, Operand, R8, R9, R10, R11, R12, R13, R14,
-    R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Rm, Tile, Tmm, Vector, Vop, Width, Xmm,
+    Alu, Assembler, Bits, Cond, Encoding, Gpr, Kreg, Label, Mem, Operand, R8, R9, R10, R11, R12,
+    R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Rm, Tile, Tmm, Vector, Vop, Width, Xmm,
     table::{self, Memory},
 };
 use crate::level::Level;
+use crate::poll;
 
 /// Registers that a function gives back as it found them.
 const CALLEE_SAVED: [Gpr; 6] = [RBX, RBP, R12, R13, R14, R15];
@@ -32,6 +33,7 @@ pub(crate) fn emit(code: &Code, allocation: &Allocation, level: Level, asm: &mut
         vecs: 0,
         masks: 0,
         after: Vec::new(),
+        polls: Vec::new(),
     };
     emitter.prologue();
     for inst in &code.insts {
@@ -40,6 +42,7 @@ pub(crate) fn emit(code: &Code, allocation: &Allocation, level: Level, asm: &mut
     if !matches!(code.insts.last(), Some(Inst::Return)) {
         emitter.epilogue();
     }
+    emitter.polls();
 }
 
 struct Emitter<'a> {
@@ -55,6 +58,15 @@ struct Emitter<'a> {
     masks: usize,
     /// Spare registers to write back after it: from, to.
     after: Vec<(Class, u8, i32)>,
+    /// Where loops ask whether they are to be left, out of their way.
+    polls: Vec<Poll>,
+}
+
+/// A question, where to go on if the answer is no, and where to if it is yes.
+struct Poll {
+    ask: Label,
+    back: Label,
+    exit: Label,
 }
 
 impl Emitter<'_> {
@@ -120,6 +132,37 @@ impl Emitter<'_> {
             self.asm.pop(gpr);
         }
         self.asm.ret();
+    }
+
+    /// Looks whether there is something to ask. `rax` is nobody's between instructions.
+    fn poll(&mut self, exit: Label) {
+        let (ask, back) = (self.asm.label(), self.asm.label());
+        self.asm.mov_imm(RAX, poll::attention().cast_signed());
+        let word = Mem::At {
+            base: RAX,
+            index: None,
+            disp: 0,
+        };
+        self.asm.load(Bits::B32, false, RAX, word);
+        self.asm.test(Bits::B32, RAX, RAX);
+        self.asm.jump_if(Cond::NotEqual, ask);
+        self.asm.bind(back);
+        self.polls.push(Poll { ask, back, exit });
+    }
+
+    /// Writes the questions.
+    fn polls(&mut self) {
+        let Some(function) = poll::poll() else {
+            return;
+        };
+        for Poll { ask, back, exit } in std::mem::take(&mut self.polls) {
+            self.asm.bind(ask);
+            self.asm.mov_imm(RAX, function.cast_signed());
+            self.asm.call(RAX);
+            self.asm.test(Bits::B32, RAX, RAX);
+            self.asm.jump_if(Cond::NotEqual, exit);
+            self.asm.jump(back);
+        }
     }
 
     fn home(&self, reg: VReg) -> Home {
@@ -597,6 +640,7 @@ impl Emitter<'_> {
             }
             Inst::Jump(label) => self.asm.jump(*label),
             Inst::JumpIf(cond, label) => self.asm.jump_if(*cond, *label),
+            Inst::Poll(exit) => self.poll(*exit),
             Inst::Call { callee, arguments } => self.call(callee, arguments),
             Inst::Return => self.epilogue(),
         }

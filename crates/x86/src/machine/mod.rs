@@ -215,6 +215,8 @@ pub(crate) enum Inst {
     Jump(Label),
     /// Jumps where the flags say so.
     JumpIf(Cond, Label),
+    /// Jumps where the loop is to be left: see [`poll`](crate::poll). Changes the flags, and no register.
+    Poll(Label),
     /// Calls a function of the C convention with integer arguments. All registers that are still needed are kept.
     Call {
         callee: Callee,
@@ -416,6 +418,7 @@ impl Inst {
             | Inst::Head(_)
             | Inst::Jump(_)
             | Inst::JumpIf(..)
+            | Inst::Poll(_)
             | Inst::Fence
             | Inst::Return => {}
         }

@@ -16,6 +16,7 @@ use super::alias::jumps;
 use crate::ir::{Block, Function, Inst, Stmt, Type, Value};
 use linear::{FULL, Linear, Range};
 use loopwright_ops::Scalar;
+use loopwright_threads::interrupt::unwind_if_asked;
 use rustc_hash::FxHashMap;
 
 /// Runs the pass.
@@ -132,6 +133,7 @@ impl Simplify<'_> {
 
     /// Moves statements to `out`; says whether they end in a jump, after which nothing runs.
     fn statements(&mut self, block: Block, out: &mut Block) -> bool {
+        unwind_if_asked();
         for mut stmt in block {
             if !matches!(stmt, Stmt::While { .. }) {
                 stmt.operands_mut(&mut |operand| *operand = self.replaced[operand.0 as usize]);
