@@ -21,6 +21,8 @@ DTYPES = [
 
 
 def address(x) -> int:
+    if isinstance(x, lw.Array):
+        return np.from_dlpack(x, copy=False).ctypes.data
     return np.asarray(x).__array_interface__["data"][0]
 
 
@@ -52,7 +54,7 @@ def protected(x: np.ndarray) -> np.ndarray:
 # Booleans are copied: their bytes may be neither 0 nor 1.
 @pytest.mark.parametrize("dtype", [name for name in DTYPES if not name.startswith(("complex", "bool"))])
 def test_numpy_that_is_read_only_goes_in_and_out_without_a_copy(dtype):
-    given = protected(numbers(dtype, (33, 5)))
+    given = protected(numbers(dtype, (130, 130)))
     x = lw.asarray(given)
     assert address(x) == given.ctypes.data
     assert np.from_dlpack(x).ctypes.data == given.ctypes.data
@@ -184,12 +186,22 @@ def test_what_is_lent_stays_as_it_is():
 
 
 def test_lent_memory_is_read_only():
-    x = lw.asarray([1.0, 2.0])
+    x = lw.ones(1 << 12) + 0.0
     with pytest.raises(ValueError):
         np.asarray(x)[0] = 5.0
     with pytest.raises((BufferError, TypeError)):
         # What writes into a buffer is refused.
         (np.ctypeslib.ctypes.c_char * 8).from_buffer(x)
+
+
+@pytest.mark.parametrize("give", [np.from_dlpack, np.asarray])
+def test_few_elements_are_given_as_a_copy_that_can_be_written(give):
+    for x in (lw.asarray([1.0, 2.0]), lw.ones(2) * lw.asarray([1.0, 2.0]), lw.asarray([1.0, 2.0])[:]):
+        given = give(x)
+        given[0] = 5.0
+        assert given.tolist() == [5.0, 2.0] and x.tolist() == [1.0, 2.0]
+        assert not np.from_dlpack(x, copy=False).flags.writeable
+    assert not give(lw.ones((128, 64)) + 0.0).flags.writeable
 
 
 def test_who_cannot_be_told_that_memory_is_read_only_gets_a_copy():

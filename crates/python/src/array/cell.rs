@@ -90,6 +90,30 @@ impl Cell {
 
     /// Puts another value into it, and gives the version that it has then.
     pub(super) fn write(&self, py: Python<'_>, new: Value) -> PyResult<u64> {
+        let written = self.write_over(py, new, None)?;
+        Ok(written.unwrap_or(ALWAYS_OLD))
+    }
+
+    /// Puts into it what is made of its value, and gives the version that it has then.
+    ///
+    /// Making it may let go of the interpreter, so that other threads write other elements meanwhile: it is then made
+    /// again of what is there. Variables have no versions, and take the last one.
+    pub(super) fn update(
+        &self,
+        py: Python<'_>,
+        make: impl Fn(&Value) -> PyResult<Value>,
+    ) -> PyResult<u64> {
+        loop {
+            let (old, version) = self.read();
+            if let Some(now) = self.write_over(py, make(&old)?, Some(version))? {
+                return Ok(now);
+            }
+        }
+    }
+
+    /// Puts another value into it where it has not been written since a version, and gives the new version; nothing
+    /// where it has.
+    fn write_over(&self, py: Python<'_>, new: Value, since: Option<u64>) -> PyResult<Option<u64>> {
         match self {
             Cell::Own {
                 value,
@@ -103,16 +127,19 @@ impl Cell {
                 }
                 // The old value goes when the lock is free again: that may take a while.
                 let mut value = lock(value);
+                let before = version.load(Ordering::Relaxed);
+                if since.is_some_and(|since| since != before) {
+                    return Ok(None);
+                }
                 let old = std::mem::replace(&mut *value, new);
-                let now = version.load(Ordering::Relaxed) + 1;
-                version.store(now, Ordering::Release);
+                version.store(before + 1, Ordering::Release);
                 drop(value);
                 drop(old);
-                Ok(now)
+                Ok(Some(before + 1))
             }
             Cell::Variable(place) => {
                 place.set(py, &new)?;
-                Ok(ALWAYS_OLD)
+                Ok(Some(ALWAYS_OLD))
             }
         }
     }

@@ -491,6 +491,18 @@ pub(super) fn dense(py: Python<'_>, array: &Array) -> PyResult<Arc<HostArray>> {
     Ok(both.host(py)?.remove(0))
 }
 
+/// Arrays of fewer bytes are given as copies, which can be written: compiled code that takes arrays of numpy mostly asks for
+/// memory that it could write, and to copy so little costs less than the call.
+pub(super) const SMALL: usize = 16 << 10;
+
+/// Where elements lie; a copy that was just made can be written there.
+pub(super) fn address_of(elements: &mut Arc<HostArray>, is_copied: bool) -> *mut u8 {
+    match Arc::get_mut(elements) {
+        Some(own) if is_copied => own.bytes_mut().as_mut_ptr(),
+        _ => elements.bytes().as_ptr().cast_mut(),
+    }
+}
+
 /// What a buffer holds: the elements, and its shape and strides.
 struct Lent {
     _array: Arc<HostArray>,
@@ -523,8 +535,12 @@ pub(super) unsafe fn fill_buffer(
             dtype.name()
         ))
     })?;
-    let array = dense(py, slf.get())?;
-    let bytes = array.bytes();
+    let mut array = dense(py, slf.get())?;
+    let length = array.bytes().len();
+    let is_copied = length < SMALL;
+    if is_copied {
+        array = Arc::new((*array).clone());
+    }
     let item = dtype.part.bytes() * if dtype.complex { 2 } else { 1 };
     let mut shape: Vec<isize> = array.shape().iter().map(|size| *size as isize).collect();
     if dtype.complex {
@@ -534,7 +550,7 @@ pub(super) unsafe fn fill_buffer(
     for at in (1..shape.len()).rev() {
         strides[at - 1] = strides[at] * shape[at].max(1);
     }
-    let (address, length) = (bytes.as_ptr(), bytes.len());
+    let address = address_of(&mut array, is_copied);
     let mut lent = Box::new(Lent {
         _array: array,
         shape,
@@ -543,9 +559,9 @@ pub(super) unsafe fn fill_buffer(
     let asked = |flag: c_int| flags & flag == flag;
     // SAFETY: as above; what the view points to is held by what it holds.
     unsafe {
-        (*view).buf = address.cast_mut().cast::<c_void>();
+        (*view).buf = address.cast::<c_void>();
         (*view).len = length as isize;
-        (*view).readonly = 1;
+        (*view).readonly = c_int::from(!is_copied);
         (*view).itemsize = item as isize;
         (*view).format = match asked(ffi::PyBUF_FORMAT) {
             true => format.as_ptr().cast_mut(),
