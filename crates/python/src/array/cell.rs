@@ -4,13 +4,15 @@
 //! another tensor into the cell and counts its version up, so that a view knows when what it has seen is old. What is
 //! computed from an array keeps the tensor, which nobody changes.
 
+use super::lend::{Lending, written};
+use super::view::Layout;
 use super::{Value, is_recording};
 use crate::errors::TracedError;
 use crate::variable::Place;
 use pyo3::prelude::*;
 use std::cell::Cell as Local;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The version of what is read anew each time: variables change without a word to their views.
 pub(super) const ALWAYS_OLD: u64 = u64::MAX;
@@ -43,6 +45,10 @@ pub(crate) enum Cell {
         version: AtomicU64,
         /// The function that was traced when it was made.
         trace: u64,
+        /// Copies of elements that others may write.
+        lent: Mutex<Vec<Arc<Lending>>>,
+        /// Whether there are any.
+        is_lent: AtomicBool,
     },
     /// In a variable, which jitted functions update in place.
     Variable(Place),
@@ -54,10 +60,72 @@ impl Cell {
             value: Mutex::new(value),
             version: AtomicU64::new(0),
             trace: TRACE.get(),
+            lent: Mutex::new(Vec::new()),
+            is_lent: AtomicBool::new(false),
+        }
+    }
+
+    /// Gives a copy of elements to others, who may write it; nothing where the elements are a variable's.
+    pub(super) fn lend(&self, bytes: &[u8], layout: Layout) -> Option<Arc<Lending>> {
+        let Cell::Own { lent, is_lent, .. } = self else {
+            return None;
+        };
+        let lending = Arc::new(Lending::new(bytes, layout));
+        lock(lent).push(Arc::clone(&lending));
+        is_lent.store(true, Ordering::Release);
+        Some(lending)
+    }
+
+    /// Whether others may write what is put into it.
+    pub(super) fn is_lent(&self) -> bool {
+        matches!(self, Cell::Own { is_lent, .. } if is_lent.load(Ordering::Acquire))
+    }
+
+    /// Puts into it what others have written into copies of its elements.
+    fn collect(&self) {
+        let Cell::Own {
+            value,
+            version,
+            lent,
+            is_lent,
+            ..
+        } = self
+        else {
+            return;
+        };
+        if !is_lent.load(Ordering::Acquire) {
+            return;
+        }
+        let mut changes = Vec::new();
+        let mut lendings = lock(lent);
+        lendings.retain(|lending| {
+            // First: what is written until then is among the changes.
+            let is_released = lending.is_released();
+            changes.extend(lending.changes());
+            !is_released
+        });
+        is_lent.store(!lendings.is_empty(), Ordering::Release);
+        drop(lendings);
+        while !changes.is_empty() {
+            let (old, at) = {
+                let value = lock(value);
+                (value.clone(), version.load(Ordering::Relaxed))
+            };
+            // Where the value cannot be computed, whoever asks for it is told.
+            let Ok(new) = written(&old, &changes) else {
+                return;
+            };
+            let mut value = lock(value);
+            if version.load(Ordering::Relaxed) == at {
+                *value = new;
+                version.store(at + 1, Ordering::Release);
+                return;
+            }
         }
     }
 
     pub(super) fn version(&self) -> u64 {
+        self.collect();
         match self {
             Cell::Own { version, .. } => version.load(Ordering::Acquire),
             Cell::Variable(_) => ALWAYS_OLD,
@@ -66,6 +134,7 @@ impl Cell {
 
     /// Whether it was written since it was made.
     pub(crate) fn is_written(&self) -> bool {
+        self.collect();
         matches!(self, Cell::Own { version, .. } if version.load(Ordering::Acquire) > 0)
     }
 
@@ -76,6 +145,7 @@ impl Cell {
 
     /// The value and its version.
     pub(super) fn read(&self) -> (Value, u64) {
+        self.collect();
         match self {
             Cell::Own { value, version, .. } => {
                 let mut value = lock(value);
@@ -114,11 +184,13 @@ impl Cell {
     /// Puts another value into it where it has not been written since a version, and gives the new version; nothing
     /// where it has.
     fn write_over(&self, py: Python<'_>, new: Value, since: Option<u64>) -> PyResult<Option<u64>> {
+        self.collect();
         match self {
             Cell::Own {
                 value,
                 version,
                 trace,
+                ..
             } => {
                 if TRACE.get() != 0 && TRACE.get() != *trace {
                     return Err(TracedError::new_err(

@@ -5,6 +5,8 @@
 //! out is read-only memory of ours, as it was then; it is not copied, but for complex numbers, whose parts we keep apart, and
 //! small values of devices.
 
+use super::lend::Lending;
+use super::view::Layout;
 use super::{Array, Value, convert, dlpack, made_of, moved};
 use crate::device;
 use crate::dtype::PyDType;
@@ -189,6 +191,9 @@ fn dtype_of_format(format: &CStr, bytes: usize) -> Option<PyDType> {
 }
 
 /// The format of a dtype in a buffer.
+/// Two types of C have 64 bits on most systems. numpy's `int64` is `long` there, and compiled code looks for its number.
+const LONG_HAS_64_BITS: bool = size_of::<std::ffi::c_long>() == 8;
+
 fn format_of(dtype: PyDType) -> Option<&'static CStr> {
     Some(match (dtype.complex, dtype.part) {
         (true, DType::F32) => c"Zf",
@@ -197,10 +202,12 @@ fn format_of(dtype: PyDType) -> Option<&'static CStr> {
         (_, DType::I8) => c"b",
         (_, DType::I16) => c"h",
         (_, DType::I32) => c"i",
+        (_, DType::I64) if LONG_HAS_64_BITS => c"l",
         (_, DType::I64) => c"q",
         (_, DType::U8) => c"B",
         (_, DType::U16) => c"H",
         (_, DType::U32) => c"I",
+        (_, DType::U64) if LONG_HAS_64_BITS => c"L",
         (_, DType::U64) => c"Q",
         (_, DType::F16) => c"e",
         (_, DType::F32) => c"f",
@@ -506,8 +513,23 @@ pub(super) fn address_of(elements: &mut Arc<HostArray>, is_copied: bool) -> *mut
 /// What a buffer holds: the elements, and its shape and strides.
 struct Lent {
     _array: Arc<HostArray>,
+    /// The copy that is given instead, where it may be written.
+    lending: Option<Arc<Lending>>,
     shape: Vec<isize>,
     strides: Vec<isize>,
+}
+
+/// A copy of an array's elements that may be written, where they are few and have a place.
+fn lending(array: &Array, elements: &HostArray) -> Option<Arc<Lending>> {
+    if array.is_read_only() || elements.bytes().len() >= SMALL {
+        return None;
+    }
+    let (cell, map) = array.root();
+    let layout = match map {
+        Some(map) => map.layout.clone()?,
+        None => Layout::dense(&array.lock().sizes().ok()?),
+    };
+    cell.lend(elements.bytes(), layout)
 }
 
 /// # Safety
@@ -522,11 +544,6 @@ pub(super) unsafe fn fill_buffer(
     }
     // SAFETY: the interpreter's, as the caller states.
     unsafe { (*view).obj = std::ptr::null_mut() };
-    if flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
-        return Err(PyBufferError::new_err(
-            "an array's memory is read only; x[...] = v changes an array",
-        ));
-    }
     let py = slf.py();
     let dtype = slf.get().value().dtype();
     let format = format_of(dtype).ok_or_else(|| {
@@ -535,11 +552,13 @@ pub(super) unsafe fn fill_buffer(
             dtype.name()
         ))
     })?;
-    let mut array = dense(py, slf.get())?;
+    let array = dense(py, slf.get())?;
     let length = array.bytes().len();
-    let is_copied = length < SMALL;
-    if is_copied {
-        array = Arc::new((*array).clone());
+    let lending = lending(slf.get(), &array);
+    if lending.is_none() && flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
+        return Err(PyBufferError::new_err(
+            "an array's memory is read only; x[...] = v changes an array",
+        ));
     }
     let item = dtype.part.bytes() * if dtype.complex { 2 } else { 1 };
     let mut shape: Vec<isize> = array.shape().iter().map(|size| *size as isize).collect();
@@ -550,9 +569,14 @@ pub(super) unsafe fn fill_buffer(
     for at in (1..shape.len()).rev() {
         strides[at - 1] = strides[at] * shape[at].max(1);
     }
-    let address = address_of(&mut array, is_copied);
+    let address = match &lending {
+        Some(lending) => lending.address(),
+        None => array.bytes().as_ptr().cast_mut(),
+    };
+    let is_read_only = lending.is_none();
     let mut lent = Box::new(Lent {
         _array: array,
+        lending,
         shape,
         strides,
     });
@@ -561,7 +585,7 @@ pub(super) unsafe fn fill_buffer(
     unsafe {
         (*view).buf = address.cast::<c_void>();
         (*view).len = length as isize;
-        (*view).readonly = c_int::from(!is_copied);
+        (*view).readonly = c_int::from(is_read_only);
         (*view).itemsize = item as isize;
         (*view).format = match asked(ffi::PyBUF_FORMAT) {
             true => format.as_ptr().cast_mut(),
@@ -590,7 +614,11 @@ pub(super) unsafe fn release_buffer(view: *mut ffi::Py_buffer) {
     unsafe {
         let lent = (*view).internal.cast::<Lent>();
         if !lent.is_null() {
-            drop(Box::from_raw(lent));
+            let lent = Box::from_raw(lent);
+            if let Some(lending) = &lent.lending {
+                lending.release();
+            }
+            drop(lent);
             (*view).internal = std::ptr::null_mut();
         }
     }

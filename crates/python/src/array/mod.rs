@@ -8,6 +8,7 @@ mod dlpack;
 mod exchange;
 mod html;
 mod index;
+mod lend;
 mod operators;
 mod select;
 mod view;
