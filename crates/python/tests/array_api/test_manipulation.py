@@ -165,3 +165,8 @@ def test_transposes(shape: tuple[int, ...]) -> None:
         with pytest.raises(ValueError):
             _ = lw.asarray(x).mT
         refused("matrix_transpose", x)
+
+
+def test_shapes_that_do_not_broadcast_are_named() -> None:
+    with pytest.raises(ValueError, match=r"\(2,\), \(3,\)\) cannot be broadcast together"):
+        lw.broadcast_shapes((2,), (3,))
