@@ -2,9 +2,11 @@
 
 use crate::errors::OrRaise;
 use crate::interrupts::Interruptible;
+use loopwright_backend::{CompileOptions, Precision};
+use loopwright_config::{Key, Math, Settings, Sources};
 use loopwright_runtime::{Runtime, RuntimeOptions, Scheduler};
 use loopwright_tensor::Session;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -46,28 +48,51 @@ impl Hash for PyDevice {
 ///
 /// Work on the host's processor is done by the thread that asks for it: the interpreter's lock is free meanwhile, and to
 /// hand a small call to another thread takes longer than the call.
-fn new_runtime() -> Runtime {
-    Runtime::new(RuntimeOptions {
+fn new_runtime() -> PyResult<Runtime> {
+    let settings = settings()?;
+    Ok(Runtime::new(RuntimeOptions {
         scheduler: Some(Scheduler::Sync),
+        compile: CompileOptions {
+            strict: settings.strict(),
+            math: match settings.math() {
+                Math::Accurate => Precision::Accurate,
+                Math::Fast => Precision::Fast,
+            },
+            ..CompileOptions::default()
+        },
         ..RuntimeOptions::default()
-    })
+    }))
+}
+
+/// What the environment says of how programs are compiled. Other options are those of the command line.
+fn settings() -> PyResult<Settings> {
+    let read = [Key::Strict, Key::Math].map(|key| key.variable());
+    let environment = read.into_iter().filter_map(|name| {
+        let value = std::env::var_os(&name)?;
+        Some((name.into(), value))
+    });
+    let sources = Sources {
+        environment: environment.collect(),
+        ..Sources::default()
+    };
+    Settings::load(&sources).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// The one runtime of this process; a child that is forked has another than its parent.
-fn runtime() -> Arc<Runtime> {
+fn runtime() -> PyResult<Arc<Runtime>> {
     static RUNTIME: Mutex<Option<(u64, Arc<Runtime>)>> = Mutex::new(None);
     let mut runtime = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
     let generation = loopwright_threads::generation();
-    match &*runtime {
+    Ok(match &*runtime {
         Some((made_in, runtime)) if *made_in == generation => Arc::clone(runtime),
         _ => {
-            let made = Arc::new(new_runtime());
+            let made = Arc::new(new_runtime()?);
             let before = runtime.replace((generation, Arc::clone(&made)));
             // That of the parent, whose threads are not here.
             std::mem::forget(before);
             made
         }
-    }
+    })
 }
 
 /// A session that works in this process: the one given, or that of the same device where it is the parent's.
@@ -89,9 +114,9 @@ pub(crate) fn session(name: &str) -> PyResult<Session> {
         return Ok(found);
     }
     // A backend may have been registered since the runtime was made: that one sees the backends of its own time.
-    let device = match runtime().device(name) {
+    let device = match runtime()?.device(name) {
         Ok(device) => device,
-        Err(_) => new_runtime().device(name).or_raise()?,
+        Err(_) => new_runtime()?.device(name).or_raise()?,
     };
     let made = Session::on(&device).or_raise()?;
     let mut sessions = sessions();

@@ -21,6 +21,8 @@ DTYPES = [
 
 
 def address(x) -> int:
+    if isinstance(x, lw.Array):
+        return np.from_dlpack(x, copy=False).ctypes.data
     return np.asarray(x).__array_interface__["data"][0]
 
 
@@ -52,7 +54,7 @@ def protected(x: np.ndarray) -> np.ndarray:
 # Booleans are copied: their bytes may be neither 0 nor 1.
 @pytest.mark.parametrize("dtype", [name for name in DTYPES if not name.startswith(("complex", "bool"))])
 def test_numpy_that_is_read_only_goes_in_and_out_without_a_copy(dtype):
-    given = protected(numbers(dtype, (33, 5)))
+    given = protected(numbers(dtype, (130, 130)))
     x = lw.asarray(given)
     assert address(x) == given.ctypes.data
     assert np.from_dlpack(x).ctypes.data == given.ctypes.data
@@ -184,12 +186,88 @@ def test_what_is_lent_stays_as_it_is():
 
 
 def test_lent_memory_is_read_only():
-    x = lw.asarray([1.0, 2.0])
+    x = lw.ones(1 << 12) + 0.0
     with pytest.raises(ValueError):
         np.asarray(x)[0] = 5.0
     with pytest.raises((BufferError, TypeError)):
         # What writes into a buffer is refused.
         (np.ctypeslib.ctypes.c_char * 8).from_buffer(x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtypes_are_those_that_compiled_code_of_numpy_knows_by_number(dtype):
+    assert np.asarray(lw.zeros(3, dtype=dtype)).dtype.num == np.dtype(dtype).num
+
+
+def test_few_elements_are_given_by_dlpack_as_a_copy_that_can_be_written():
+    for x in (lw.asarray([1.0, 2.0]), lw.ones(2) * lw.asarray([1.0, 2.0]), lw.asarray([1.0, 2.0])[:]):
+        given = np.from_dlpack(x)
+        given[0] = 5.0
+        assert given.tolist() == [5.0, 2.0] and x.tolist() == [1.0, 2.0]
+        assert not np.from_dlpack(x, copy=False).flags.writeable
+    assert not np.from_dlpack(lw.ones((128, 64)) + 0.0).flags.writeable
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_numpy_writes_into_few_elements_is_in_the_array(dtype):
+    given = numbers(dtype, (3, 4))
+    x, one = lw.asarray(given), np.ones((), dtype)
+    before = x[1, :] if dtype == "bool" else x[1, :] + x[1, :] - x[1, :]
+    seen = np.asarray(x)
+    seen[1, 2] = one
+    given[1, 2] = one
+    # While it is held, and after that.
+    np.testing.assert_array_equal(np.asarray(x), given)
+    seen[:, 0] = given[:, 0] = one
+    del seen
+    np.testing.assert_array_equal(np.asarray(x), given)
+    assert before.shape == (4,)
+
+
+def test_what_numpy_writes_into_a_view_is_in_the_array():
+    x = lw.asarray(np.arange(24.0).reshape(4, 6))
+    want = np.arange(24.0).reshape(4, 6)
+    for of in (lambda a: a[1:, ::2], lambda a: a.T[::-1, 1:3], lambda a: a.reshape((2, 12))[:, 5], lambda a: a[2, 3:4]):
+        seen = np.asarray(of(x))
+        seen[...] = seen * 2.0 + 1.0
+        of(want)[...] = of(want) * 2.0 + 1.0
+        np.testing.assert_array_equal(np.asarray(x), want)
+
+
+def test_writes_of_both_sides_are_kept_and_formulas_stay():
+    x = lw.asarray([1.0, 2.0, 3.0])
+    doubled, seen = x * 2.0, np.asarray(x)
+    seen[0] = 10.0
+    x[1] = 20.0
+    seen[2] = 30.0
+    assert x.tolist() == [10.0, 20.0, 30.0] and doubled.tolist() == [2.0, 4.0, 6.0]
+    # What was given shows the array as it was then.
+    assert seen.tolist() == [10.0, 2.0, 30.0]
+    seen[1] = 5.0
+    x[...] = lw.asarray([7.0, 8.0, 9.0])
+    assert x.tolist() == [7.0, 8.0, 9.0]
+
+
+def test_a_view_alone_keeps_what_numpy_writes():
+    x = lw.asarray([[1.0, 2.0], [3.0, 4.0]])[1]
+    seen = np.asarray(x)
+    assert x.tolist() == [3.0, 4.0]
+    seen[0] = 5.0
+    assert x.tolist() == [5.0, 4.0]
+
+
+def test_bytes_that_are_no_booleans_become_some():
+    x = lw.zeros(3, dtype=lw.bool)
+    np.asarray(x).view(np.uint8)[:] = [0, 7, 255]
+    assert x.tolist() == [False, True, True]
+
+
+def test_buffers_are_written_where_elements_are_few():
+    x = lw.zeros(2)
+    (np.ctypeslib.ctypes.c_char * 8).from_buffer(x)[0:4] = np.float32(5.0).tobytes()
+    assert x.tolist() == [5.0, 0.0]
+    with pytest.raises((BufferError, TypeError)):
+        (np.ctypeslib.ctypes.c_char * 16).from_buffer(lw.broadcast_to(x, (2, 2)))
 
 
 def test_who_cannot_be_told_that_memory_is_read_only_gets_a_copy():

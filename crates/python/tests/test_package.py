@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import traceback
@@ -137,3 +138,19 @@ def test_methods_are_the_functions_of_the_namespace():
     assert x.astype("int32").dtype == lw.int32
     assert x.sum(0, keepdims=True).shape == (1, 3)
     assert (x > 2).any().item() and not (x > 2).all().item()
+
+
+def test_the_environment_asks_for_every_rounding():
+    program = """
+import loopwright as lw
+x, y = lw.asarray([0.1, 0.7]), lw.asarray([0.3, 1.1])
+print(float(lw.max(lw.abs(x * y - y * x))))
+"""
+
+    def run(strict: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "LOOPWRIGHT_STRICT": strict}
+        return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+
+    assert run("true").stdout.strip() == "0.0"
+    wrong = run("perhaps")
+    assert wrong.returncode == 1 and "ValueError: LOOPWRIGHT_STRICT is `perhaps`" in wrong.stderr

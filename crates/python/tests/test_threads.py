@@ -90,6 +90,23 @@ def test_one_array_is_computed_by_many_threads():
         in_threads(4, lambda at: np.testing.assert_array_equal(np.asarray(x), np.arange(100.0) * 3))
 
 
+def test_threads_that_write_parts_of_one_array_keep_the_parts_of_others():
+    parts, size = 8, 64
+    for round in range(20):
+        x = lw.zeros((parts, size))
+        start = threading.Barrier(parts)
+
+        def work(at, x=x, start=start, round=round):
+            value = lw.asarray(np.full(size, at + 1.0)) * lw.asarray(round + 1.0)
+            start.wait(timeout=60)
+            x.T[:, at] = value
+            x[at, ...] += 1.0
+
+        in_threads(parts, work)
+        want = np.arange(1.0, parts + 1)[:, None] * (round + 1) + np.ones((parts, size))
+        np.testing.assert_array_equal(np.asarray(x), want)
+
+
 def test_tasks_have_their_own_devices():
     async def on(device):
         with lw.use_device(device):

@@ -101,8 +101,8 @@ def arange(
     dtype = _dtypes.named(dtype)
     if dtype is None:
         dtype = _dtypes.default_int() if whole else _dtypes.default_float()
-    if dtype not in _dtypes.REAL:
-        raise TypeError(f"arange: takes {_dtypes.WORDS[_dtypes.REAL]}, not {dtype}")
+    if dtype not in _dtypes.NUMERIC:
+        raise TypeError(f"arange: takes {_dtypes.WORDS[_dtypes.NUMERIC]}, not {dtype}")
     if whole:
         count = builtins.max(0, -((start - stop) // step))
     else:

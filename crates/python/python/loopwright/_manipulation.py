@@ -27,7 +27,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
             if size == 1 or size == joined[at]:
                 continue
             if joined[at] != 1:
-                raise ValueError(f"broadcast_shapes: {shapes} do not go together")
+                raise ValueError(f"broadcast_shapes: shapes {shapes} cannot be broadcast together")
             joined[at] = size
     return tuple(joined)
 

@@ -91,7 +91,7 @@ def axis_of(name: str, axis: int | str, of: Array | int) -> int:
     except TypeError:
         raise TypeError(f"{name}: an axis is an integer or a name, not {axis!r}") from None
     if not -ndim <= axis < ndim:
-        raise IndexError(f"{name}: there is no axis {axis} in an array with {ndim}")
+        raise IndexError(f"{name}: axis {axis} is out of bounds for array of dimension {ndim}")
     return axis % ndim if ndim else 0
 
 

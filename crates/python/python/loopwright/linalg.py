@@ -19,6 +19,7 @@ import operator
 from typing import Literal, NamedTuple
 
 from . import _core, _dtypes
+from ._complex import conj
 from ._core import Array, DType
 from ._dtypes import INEXACT, NUMERIC
 from ._elementwise import abs as _abs
@@ -27,7 +28,7 @@ from ._linear import matmul, matrix_transpose, tensordot, vecdot
 from ._manipulation import broadcast_arrays, broadcast_shapes
 from ._operands import axes_of, axis_of, expect, is_complex, together
 from ._reflections import adjoint, bidiagonal, completed, times, triangle, tridiagonal, unit_matrix
-from ._searching import count_nonzero
+from ._searching import argmax, count_nonzero
 from ._statistics import max as _max
 from ._statistics import min as _min
 from ._statistics import prod as _prod
@@ -531,8 +532,11 @@ def _known(u: Array, values: Array, x: Array) -> Array:
 def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
     """`U`, the singular values `S` in descending order, and `Vh` with `U diag(S) Vh = x`.
 
+    Vectors are determined up to a phase that both of a pair share. Of each left vector that belongs to a value, the
+    element with the largest absolute value, the first of several, is real and positive.
+
     >>> import loopwright as lw
-    >>> lw.linalg.svd(lw.asarray([[3.0, 0.0], [0.0, 4.0]])).S.tolist()
+    >>> lw.linalg.svd(lw.asarray([[3.0, 0.0], [0.0, -4.0]])).S.tolist()
     [4.0, 3.0]
     """
     x = _matrix("svd", x)
@@ -548,16 +552,44 @@ def svd(x: Array, /, *, full_matrices: bool = True) -> SVDResult:
             left, right = left[..., :, :inner], right[..., :inner, :]
         return SVDResult(left, values, right)
     if rows < columns:
-        u, values, vh = svd(adjoint(x), full_matrices=full_matrices)
-        return SVDResult(adjoint(vh), values, adjoint(u))
+        v, values, u = _singular_vectors(adjoint(x), full_matrices)
+    else:
+        u, values, v = _singular_vectors(x, full_matrices)
+    turn = _phase(u[..., :, : min(rows, columns)])
+    return SVDResult(_turned(u, turn), values, adjoint(_turned(v, turn)))
+
+
+def _singular_vectors(x: Array, full: bool) -> tuple[Array, Array, Array]:
+    """Vectors and values of matrices with at least as many rows as columns; the phases are any."""
+    rows, columns = x.shape[-2:]
     u, values, v = _thin(x)
     if _on_host(x):
-        u = _beside(u) if full_matrices and rows > columns else u
-        return SVDResult(u, values, adjoint(v))
+        return _beside(u) if full and rows > columns else u, values, v
     u = completed(u, _kept(values, x))
-    if not full_matrices and rows > columns:
-        u = u[..., :, :columns]
-    return SVDResult(u, values, adjoint(v))
+    return u if full or rows == columns else u[..., :, :columns], values, v
+
+
+def _phase(u: Array) -> Array:
+    """What makes the largest element of each column real and positive."""
+    axis = u.ndim - 2
+    largest = argmax(_abs(u), axis=axis, keepdims=True)
+    head = _core.stop_gradient(_core.take_along(u, largest, axis))
+    one = _core.constant((), 1, u.dtype, u.device)
+    if not is_complex(u):
+        return _core.where(head < 0, -one, one)
+    size = _abs(head)
+    none = size == 0
+    safe = _core.where(none, _core.real(one), size)
+    return _core.where(none, one, conj(times(head, 1.0 / safe)))
+
+
+def _turned(vectors: Array, turn: Array) -> Array:
+    """Columns times a phase each; those that have none stay."""
+    count = turn.shape[-1]
+    turned = times(vectors[..., :, :count], _core.broadcast_to(turn, (*vectors.shape[:-1], count)))
+    if count == vectors.shape[-1]:
+        return turned
+    return _core.concat([turned, vectors[..., :, count:]], vectors.ndim - 1)
 
 
 def svdvals(x: Array, /) -> Array:

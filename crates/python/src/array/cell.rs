@@ -4,13 +4,15 @@
 //! another tensor into the cell and counts its version up, so that a view knows when what it has seen is old. What is
 //! computed from an array keeps the tensor, which nobody changes.
 
+use super::lend::{Lending, written};
+use super::view::Layout;
 use super::{Value, is_recording};
 use crate::errors::TracedError;
 use crate::variable::Place;
 use pyo3::prelude::*;
 use std::cell::Cell as Local;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The version of what is read anew each time: variables change without a word to their views.
 pub(super) const ALWAYS_OLD: u64 = u64::MAX;
@@ -43,6 +45,10 @@ pub(crate) enum Cell {
         version: AtomicU64,
         /// The function that was traced when it was made.
         trace: u64,
+        /// Copies of elements that others may write.
+        lent: Mutex<Vec<Arc<Lending>>>,
+        /// Whether there are any.
+        is_lent: AtomicBool,
     },
     /// In a variable, which jitted functions update in place.
     Variable(Place),
@@ -54,10 +60,72 @@ impl Cell {
             value: Mutex::new(value),
             version: AtomicU64::new(0),
             trace: TRACE.get(),
+            lent: Mutex::new(Vec::new()),
+            is_lent: AtomicBool::new(false),
+        }
+    }
+
+    /// Gives a copy of elements to others, who may write it; nothing where the elements are a variable's.
+    pub(super) fn lend(&self, bytes: &[u8], layout: Layout) -> Option<Arc<Lending>> {
+        let Cell::Own { lent, is_lent, .. } = self else {
+            return None;
+        };
+        let lending = Arc::new(Lending::new(bytes, layout));
+        lock(lent).push(Arc::clone(&lending));
+        is_lent.store(true, Ordering::Release);
+        Some(lending)
+    }
+
+    /// Whether others may write what is put into it.
+    pub(super) fn is_lent(&self) -> bool {
+        matches!(self, Cell::Own { is_lent, .. } if is_lent.load(Ordering::Acquire))
+    }
+
+    /// Puts into it what others have written into copies of its elements.
+    fn collect(&self) {
+        let Cell::Own {
+            value,
+            version,
+            lent,
+            is_lent,
+            ..
+        } = self
+        else {
+            return;
+        };
+        if !is_lent.load(Ordering::Acquire) {
+            return;
+        }
+        let mut changes = Vec::new();
+        let mut lendings = lock(lent);
+        lendings.retain(|lending| {
+            // First: what is written until then is among the changes.
+            let is_released = lending.is_released();
+            changes.extend(lending.changes());
+            !is_released
+        });
+        is_lent.store(!lendings.is_empty(), Ordering::Release);
+        drop(lendings);
+        while !changes.is_empty() {
+            let (old, at) = {
+                let value = lock(value);
+                (value.clone(), version.load(Ordering::Relaxed))
+            };
+            // Where the value cannot be computed, whoever asks for it is told.
+            let Ok(new) = written(&old, &changes) else {
+                return;
+            };
+            let mut value = lock(value);
+            if version.load(Ordering::Relaxed) == at {
+                *value = new;
+                version.store(at + 1, Ordering::Release);
+                return;
+            }
         }
     }
 
     pub(super) fn version(&self) -> u64 {
+        self.collect();
         match self {
             Cell::Own { version, .. } => version.load(Ordering::Acquire),
             Cell::Variable(_) => ALWAYS_OLD,
@@ -66,6 +134,7 @@ impl Cell {
 
     /// Whether it was written since it was made.
     pub(crate) fn is_written(&self) -> bool {
+        self.collect();
         matches!(self, Cell::Own { version, .. } if version.load(Ordering::Acquire) > 0)
     }
 
@@ -76,6 +145,7 @@ impl Cell {
 
     /// The value and its version.
     pub(super) fn read(&self) -> (Value, u64) {
+        self.collect();
         match self {
             Cell::Own { value, version, .. } => {
                 let mut value = lock(value);
@@ -90,11 +160,37 @@ impl Cell {
 
     /// Puts another value into it, and gives the version that it has then.
     pub(super) fn write(&self, py: Python<'_>, new: Value) -> PyResult<u64> {
+        let written = self.write_over(py, new, None)?;
+        Ok(written.unwrap_or(ALWAYS_OLD))
+    }
+
+    /// Puts into it what is made of its value, and gives the version that it has then.
+    ///
+    /// Making it may let go of the interpreter, so that other threads write other elements meanwhile: it is then made
+    /// again of what is there. Variables have no versions, and take the last one.
+    pub(super) fn update(
+        &self,
+        py: Python<'_>,
+        make: impl Fn(&Value) -> PyResult<Value>,
+    ) -> PyResult<u64> {
+        loop {
+            let (old, version) = self.read();
+            if let Some(now) = self.write_over(py, make(&old)?, Some(version))? {
+                return Ok(now);
+            }
+        }
+    }
+
+    /// Puts another value into it where it has not been written since a version, and gives the new version; nothing
+    /// where it has.
+    fn write_over(&self, py: Python<'_>, new: Value, since: Option<u64>) -> PyResult<Option<u64>> {
+        self.collect();
         match self {
             Cell::Own {
                 value,
                 version,
                 trace,
+                ..
             } => {
                 if TRACE.get() != 0 && TRACE.get() != *trace {
                     return Err(TracedError::new_err(
@@ -103,16 +199,19 @@ impl Cell {
                 }
                 // The old value goes when the lock is free again: that may take a while.
                 let mut value = lock(value);
+                let before = version.load(Ordering::Relaxed);
+                if since.is_some_and(|since| since != before) {
+                    return Ok(None);
+                }
                 let old = std::mem::replace(&mut *value, new);
-                let now = version.load(Ordering::Relaxed) + 1;
-                version.store(now, Ordering::Release);
+                version.store(before + 1, Ordering::Release);
                 drop(value);
                 drop(old);
-                Ok(now)
+                Ok(Some(before + 1))
             }
             Cell::Variable(place) => {
                 place.set(py, &new)?;
-                Ok(ALWAYS_OLD)
+                Ok(Some(ALWAYS_OLD))
             }
         }
     }

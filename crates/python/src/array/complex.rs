@@ -11,6 +11,9 @@ fn is_finite(x: &Tensor) -> Tensor {
     Tensor::map(Op::IsFinite, &[x])
 }
 
+/// Powers by integers below it are products; a power of two.
+const MOST_FACTORS: f64 = 128.0;
+
 /// Real and imaginary parts.
 pub(crate) struct Pair(pub(crate) Tensor, pub(crate) Tensor);
 
@@ -96,15 +99,52 @@ impl Pair {
         select(&near, &(excess.log1p() * 0.5), &far)
     }
 
-    /// A power of 0 is 0, but for the zeroth, which is 1.
+    /// A power of 0 is 0, but for the zeroth, which is 1. Powers by small integers are products, which leave those of
+    /// imaginary numbers exactly real or imaginary.
     pub(crate) fn pow(&self, other: &Pair) -> Pair {
         let Pair(re, im) = self.log().mul(other).exp();
+        let is_whole = and(
+            &other.0.eq(&Tensor::map(Op::Round, &[&other.0])),
+            &other.1.eq(&other.1.zeros_like()),
+        );
+        let is_finite = and(&is_finite(&self.0), &is_finite(&self.1));
+        let by_product = and(&and(&is_whole, &other.0.abs().lt(MOST_FACTORS)), &is_finite);
+        let product = self.whole_power(&other.0);
+        let re = select(&by_product, &product.0, &re);
+        let im = select(&by_product, &product.1, &im);
         let (zero, one) = (re.zeros_like(), re.ones_like());
         let (base, none) = (self.is_zero(), other.is_zero());
         let vanishes = and(&base, &other.0.gt(0.0));
         let re = select(&none, &one, &select(&vanishes, &zero, &re));
         let im = select(&Tensor::map(Op::Or, &[&none, &vanishes]), &zero, &im);
         Pair(re, im)
+    }
+
+    /// The power by an integer below [`MOST_FACTORS`]: the product of the squares of squares that its bits say.
+    fn whole_power(&self, exponent: &Tensor) -> Pair {
+        let mut rest = exponent.abs();
+        let one = Pair(self.0.ones_like(), self.0.zeros_like());
+        let mut square = Pair(self.0.clone(), self.1.clone());
+        let mut made = Pair(one.0.clone(), one.1.clone());
+        for bit in 0..MOST_FACTORS.log2() as u32 {
+            if bit > 0 {
+                square = square.mul(&square);
+            }
+            let half = Tensor::map(Op::Floor, &[&(&rest * 0.5)]);
+            let is_factor = (&rest - &half * 2.0).gt(0.5);
+            let product = made.mul(&square);
+            made = Pair(
+                select(&is_factor, &product.0, &made.0),
+                select(&is_factor, &product.1, &made.1),
+            );
+            rest = half;
+        }
+        let over = one.div(&made);
+        let is_negative = exponent.lt(0.0);
+        Pair(
+            select(&is_negative, &over.0, &made.0),
+            select(&is_negative, &over.1, &made.1),
+        )
     }
 
     fn is_zero(&self) -> Tensor {

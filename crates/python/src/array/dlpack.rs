@@ -1,6 +1,6 @@
 //! DLPack, both ways.
 
-use super::exchange::{Strided, dense, value_of_parts};
+use super::exchange::{SMALL, Strided, address_of, dense, value_of_parts};
 use super::{Array, Value};
 use crate::dtype::PyDType;
 use loopwright_graph::Array as HostArray;
@@ -125,7 +125,8 @@ pub(super) fn give<'py>(
     let is_open = max_version.is_none_or(|(major, _)| major < 1);
     let dtype = array.value().dtype();
     let mut elements = dense(py, array)?;
-    if copy == Some(true) || is_open {
+    let is_copied = copy.unwrap_or(elements.bytes().len() < SMALL);
+    if is_copied || is_open {
         elements = Arc::new((*elements).clone());
     }
     let mut shape: Vec<i64> = elements.shape().iter().map(|size| *size as i64).collect();
@@ -136,7 +137,7 @@ pub(super) fn give<'py>(
     for at in (1..shape.len()).rev() {
         strides[at - 1] = strides[at] * shape[at].max(1);
     }
-    let data = elements.bytes().as_ptr().cast_mut().cast::<c_void>();
+    let data = address_of(&mut elements, is_copied || is_open).cast::<c_void>();
     let mut lent = Box::new(Lent {
         _array: elements,
         shape,
@@ -162,11 +163,7 @@ pub(super) fn give<'py>(
                 minor: 0,
                 context,
                 deleter: Some(delete_versioned),
-                flags: if copy == Some(true) {
-                    IS_COPIED
-                } else {
-                    READ_ONLY
-                },
+                flags: if is_copied { IS_COPIED } else { READ_ONLY },
                 tensor,
             };
             (Box::into_raw(Box::new(managed)).cast(), VERSIONED)

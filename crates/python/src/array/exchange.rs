@@ -5,6 +5,8 @@
 //! out is read-only memory of ours, as it was then; it is not copied, but for complex numbers, whose parts we keep apart, and
 //! small values of devices.
 
+use super::lend::Lending;
+use super::view::Layout;
 use super::{Array, Value, convert, dlpack, made_of, moved};
 use crate::device;
 use crate::dtype::PyDType;
@@ -189,6 +191,9 @@ fn dtype_of_format(format: &CStr, bytes: usize) -> Option<PyDType> {
 }
 
 /// The format of a dtype in a buffer.
+/// Two types of C have 64 bits on most systems. numpy's `int64` is `long` there, and compiled code looks for its number.
+const LONG_HAS_64_BITS: bool = size_of::<std::ffi::c_long>() == 8;
+
 fn format_of(dtype: PyDType) -> Option<&'static CStr> {
     Some(match (dtype.complex, dtype.part) {
         (true, DType::F32) => c"Zf",
@@ -197,10 +202,12 @@ fn format_of(dtype: PyDType) -> Option<&'static CStr> {
         (_, DType::I8) => c"b",
         (_, DType::I16) => c"h",
         (_, DType::I32) => c"i",
+        (_, DType::I64) if LONG_HAS_64_BITS => c"l",
         (_, DType::I64) => c"q",
         (_, DType::U8) => c"B",
         (_, DType::U16) => c"H",
         (_, DType::U32) => c"I",
+        (_, DType::U64) if LONG_HAS_64_BITS => c"L",
         (_, DType::U64) => c"Q",
         (_, DType::F16) => c"e",
         (_, DType::F32) => c"f",
@@ -509,11 +516,38 @@ pub(super) fn dense(py: Python<'_>, array: &Array) -> PyResult<Arc<HostArray>> {
     Ok(both.host(py)?.remove(0))
 }
 
+/// Arrays of fewer bytes are given as copies, which can be written: compiled code that takes arrays of numpy mostly asks for
+/// memory that it could write, and to copy so little costs less than the call.
+pub(super) const SMALL: usize = 16 << 10;
+
+/// Where elements lie; a copy that was just made can be written there.
+pub(super) fn address_of(elements: &mut Arc<HostArray>, is_copied: bool) -> *mut u8 {
+    match Arc::get_mut(elements) {
+        Some(own) if is_copied => own.bytes_mut().as_mut_ptr(),
+        _ => elements.bytes().as_ptr().cast_mut(),
+    }
+}
+
 /// What a buffer holds: the elements, and its shape and strides.
 struct Lent {
     _array: Arc<HostArray>,
+    /// The copy that is given instead, where it may be written.
+    lending: Option<Arc<Lending>>,
     shape: Vec<isize>,
     strides: Vec<isize>,
+}
+
+/// A copy of an array's elements that may be written, where they are few and have a place.
+fn lending(array: &Array, elements: &HostArray) -> Option<Arc<Lending>> {
+    if array.is_read_only() || elements.bytes().len() >= SMALL {
+        return None;
+    }
+    let (cell, map) = array.root();
+    let layout = match map {
+        Some(map) => map.layout.clone()?,
+        None => Layout::dense(&array.lock().sizes().ok()?),
+    };
+    cell.lend(elements.bytes(), layout)
 }
 
 /// # Safety
@@ -528,11 +562,6 @@ pub(super) unsafe fn fill_buffer(
     }
     // SAFETY: the interpreter's, as the caller states.
     unsafe { (*view).obj = std::ptr::null_mut() };
-    if flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
-        return Err(PyBufferError::new_err(
-            "an array's memory is read only; x[...] = v changes an array",
-        ));
-    }
     let py = slf.py();
     let dtype = slf.get().value().dtype();
     let format = format_of(dtype).ok_or_else(|| {
@@ -542,7 +571,13 @@ pub(super) unsafe fn fill_buffer(
         ))
     })?;
     let array = dense(py, slf.get())?;
-    let bytes = array.bytes();
+    let length = array.bytes().len();
+    let lending = lending(slf.get(), &array);
+    if lending.is_none() && flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
+        return Err(PyBufferError::new_err(
+            "an array's memory is read only; x[...] = v changes an array",
+        ));
+    }
     let item = dtype.part.bytes() * if dtype.complex { 2 } else { 1 };
     let mut shape: Vec<isize> = array.shape().iter().map(|size| *size as isize).collect();
     if dtype.complex {
@@ -552,18 +587,23 @@ pub(super) unsafe fn fill_buffer(
     for at in (1..shape.len()).rev() {
         strides[at - 1] = strides[at] * shape[at].max(1);
     }
-    let (address, length) = (bytes.as_ptr(), bytes.len());
+    let address = match &lending {
+        Some(lending) => lending.address(),
+        None => array.bytes().as_ptr().cast_mut(),
+    };
+    let is_read_only = lending.is_none();
     let mut lent = Box::new(Lent {
         _array: array,
+        lending,
         shape,
         strides,
     });
     let asked = |flag: c_int| flags & flag == flag;
     // SAFETY: as above; what the view points to is held by what it holds.
     unsafe {
-        (*view).buf = address.cast_mut().cast::<c_void>();
+        (*view).buf = address.cast::<c_void>();
         (*view).len = length as isize;
-        (*view).readonly = 1;
+        (*view).readonly = c_int::from(is_read_only);
         (*view).itemsize = item as isize;
         (*view).format = match asked(ffi::PyBUF_FORMAT) {
             true => format.as_ptr().cast_mut(),
@@ -592,7 +632,11 @@ pub(super) unsafe fn release_buffer(view: *mut ffi::Py_buffer) {
     unsafe {
         let lent = (*view).internal.cast::<Lent>();
         if !lent.is_null() {
-            drop(Box::from_raw(lent));
+            let lent = Box::from_raw(lent);
+            if let Some(lending) = &lent.lending {
+                lending.release();
+            }
+            drop(lent);
             (*view).internal = std::ptr::null_mut();
         }
     }

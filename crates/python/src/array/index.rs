@@ -432,8 +432,8 @@ pub(super) fn set(
         }
         None => super::convert::of_lists(new, Some(dtype), &value.session)?,
     };
-    let changed = put(py, &cell.read().0, &map, Some(&key), &new)?;
-    cell.write(py, changed).map(|_| ())
+    cell.update(py, |old| put(py, old, &map, Some(&key), &new))?;
+    Ok(())
 }
 
 /// The value of a cell with other elements where a key of a view speaks of them, or in all of the view. They have the dtype

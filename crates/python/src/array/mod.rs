@@ -8,6 +8,7 @@ mod dlpack;
 mod exchange;
 mod html;
 mod index;
+mod lend;
 mod operators;
 mod select;
 mod view;
@@ -349,8 +350,7 @@ impl Array {
             Kept::View(view) => match view.root() {
                 (cell, None) => cell.write(py, value).map(|_| ()),
                 (cell, Some(map)) => {
-                    let changed = index::put(py, &cell.read().0, &map, None, &value)?;
-                    let version = cell.write(py, changed)?;
+                    let version = cell.update(py, |old| index::put(py, old, &map, None, &value))?;
                     view.saw(&value, version);
                     Ok(())
                 }

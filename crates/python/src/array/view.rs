@@ -115,6 +115,17 @@ impl Layout {
         }
     }
 
+    /// Where an element is that is counted in row-major order.
+    pub(super) fn place(&self, at: usize) -> usize {
+        let mut rest = at;
+        let mut place = self.offset;
+        for (size, stride) in self.sizes.iter().zip(&self.strides).rev() {
+            place = place.wrapping_add_signed((rest % size) as isize * stride);
+            rest /= size;
+        }
+        place
+    }
+
     /// After a step; nothing where the elements in their order have no strides.
     fn after(&self, step: &Step) -> PyResult<Option<Layout>> {
         let mut made = self.clone();
@@ -415,7 +426,7 @@ impl View {
                         }
                         let read = (seen.clone(), *version);
                         // What nobody else can see or write need not be held, nor computed.
-                        if Arc::strong_count(cell) == 1 {
+                        if Arc::strong_count(cell) == 1 && !cell.is_lent() {
                             *state = State::Own(Arc::new(Cell::new(read.0.clone())));
                             return (read.0, 0);
                         }

@@ -107,6 +107,20 @@ SPECIAL = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "ex
            "log1p", "log2", "log10", "sin", "sinh", "sqrt", "tan", "tanh", "abs"]  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_whole_powers_of_imaginary_numbers_are_exact(dtype: str) -> None:
+    x = np.asarray([3j, -2j, 0.5j, -1.5j], dtype)
+    for power in range(-9, 10):
+        for exponent in (power, lw.asarray(float(power)), lw.full((4,), power, dtype=lw.int8)):
+            got = numpy(lw.asarray(x) ** exponent)
+            # One of both parts is zero, and not only near it.
+            none = np.imag(got) if power % 2 == 0 else np.real(got)
+            assert np.all(none == 0), (power, got)
+            np.testing.assert_allclose(got, x.astype(np.complex128) ** power, rtol=1e-6)
+    large = numpy(lw.asarray(np.asarray([1 + 1e-3j], dtype)) ** 127)
+    np.testing.assert_allclose(large, np.asarray([1 + 1e-3j]) ** 127, rtol=1e-4)
+
+
 @pytest.mark.parametrize("name", SPECIAL)
 def test_special_cases(name: str) -> None:
     """Infinities and NaN in one part or both; signs beside NaN are not said."""

@@ -71,6 +71,13 @@ def test_arange(args: tuple[int, ...]) -> None:
     check("arange", *map(float, args), ulps=1)
 
 
+def test_arange_of_complex_numbers_has_real_ones() -> None:
+    for dtype in COMPLEX:
+        check("arange", 8, dtype=f"dtype:{dtype}")
+        check("arange", 0.0, 2.0, 0.5, dtype=f"dtype:{dtype}")
+    refused("arange", 1j, errors=TypeError)
+
+
 def test_arange_of_large_numbers_and_fractions() -> None:
     check("arange", 2**63 - 3, 2**63 - 1)
     check("arange", 2**64 - 5, 2**64 - 1, 2, dtype="dtype:uint64")

@@ -276,6 +276,21 @@ def check_svd(x: np.ndarray, dtype: str, units: float = 64.0) -> None:
 
 
 @pytest.mark.parametrize("dtype", INEXACT)
+@pytest.mark.parametrize("shape", [*OBLONG, (20, 12), (12, 20), (12, 12)], ids=str)
+def test_the_largest_element_of_each_left_singular_vector_is_positive(dtype: str, shape: tuple[int, ...]) -> None:
+    x = some(dtype, shape)
+    inner = min(shape[-2:])
+    for full in (True, False):
+        for sign in (1, -1):
+            u = numpy(lw.linalg.svd(lw.asarray(sign * x), full_matrices=full).U)[..., :inner]
+            if u.size:
+                largest = np.argmax(np.abs(u), axis=-2)[..., None, :]
+                heads = np.take_along_axis(u, largest, axis=-2)
+                assert np.all(np.real(heads) > 0)
+                np.testing.assert_allclose(np.imag(heads), 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", INEXACT)
 def test_matrices_without_full_rank(dtype: str) -> None:
     for x in (
         np.zeros((3, 2)),

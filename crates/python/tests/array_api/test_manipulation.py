@@ -165,3 +165,14 @@ def test_transposes(shape: tuple[int, ...]) -> None:
         with pytest.raises(ValueError):
             _ = lw.asarray(x).mT
         refused("matrix_transpose", x)
+
+
+def test_shapes_that_do_not_broadcast_are_named() -> None:
+    with pytest.raises(ValueError, match=r"\(2,\), \(3,\)\) cannot be broadcast together"):
+        lw.broadcast_shapes((2,), (3,))
+
+
+def test_an_axis_that_is_not_there_is_out_of_bounds() -> None:
+    for axis in (1, -2):
+        with pytest.raises(IndexError, match=f"axis {axis} is out of bounds for array of dimension 1"):
+            lw.moveaxis(lw.zeros(3), axis, 0)
