@@ -216,11 +216,10 @@ impl HostSlab {
 
 impl Drop for HostSlab {
     fn drop(&mut self) {
-        match &self.owner {
+        // The others free themselves.
+        if let Owner::Own(start, layout) = &self.owner {
             // SAFETY: allocated with this layout, and freed once.
-            Owner::Own(start, layout) => unsafe { dealloc(start.as_ptr(), *layout) },
-            // These free themselves.
-            _ => {}
+            unsafe { dealloc(start.as_ptr(), *layout) }
         }
     }
 }

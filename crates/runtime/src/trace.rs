@@ -28,7 +28,8 @@ pub enum SpanKind {
 }
 
 impl SpanKind {
-    fn name(self) -> &'static str {
+    /// Its name in traces.
+    pub fn name(self) -> &'static str {
         match self {
             SpanKind::Enqueue => "enqueue",
             SpanKind::Compile => "compile",

@@ -82,6 +82,7 @@ pub(super) fn of(py: Python<'_>, error: RuntimeError) -> PyErr {
         | RuntimeError::Code { .. }
         | RuntimeError::Prepare { .. }
         | RuntimeError::Uninitialised { .. }
+        | RuntimeError::Lost { .. }
         | RuntimeError::NothingToCopy { .. }
         | RuntimeError::NoHostMemory { .. }
         | RuntimeError::OtherRuntime { .. }

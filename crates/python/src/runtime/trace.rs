@@ -1,7 +1,7 @@
 //! What happened when.
 
 use super::errors;
-use loopwright_runtime::{Span, SpanKind, Trace};
+use loopwright_runtime::{Span, Trace};
 use loopwright_threads::generation;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -25,16 +25,10 @@ impl PySpan {
         &self.0.name
     }
 
-    /// `enqueue`, `compile`, `launch`, `copy` or `wait`.
+    /// `enqueue`, `compile`, `launch`, `iterations`, `copy` or `wait`.
     #[getter]
     fn kind(&self) -> &'static str {
-        match self.0.kind {
-            SpanKind::Enqueue => "enqueue",
-            SpanKind::Compile => "compile",
-            SpanKind::Launch => "launch",
-            SpanKind::Copy => "copy",
-            SpanKind::Wait => "wait",
-        }
+        self.0.kind.name()
     }
 
     /// Nanoseconds from the start of the trace.
