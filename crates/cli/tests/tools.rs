@@ -146,9 +146,8 @@ fn a_trace_shows_when_programs_were_compiled() {
     let text = std::fs::read_to_string(sandbox.path("trace.json")).expect("it was written");
     let trace: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let events = trace["traceEvents"].as_array().expect("a list");
-    let compiled = events.iter().find(|event| event["cat"] == "compile");
-    let compiled = compiled.expect("a compile event");
-    assert_eq!(compiled["name"], "add");
+    let whole = |event: &&serde_json::Value| event["cat"] == "compile" && event["name"] == "add";
+    let compiled = events.iter().find(whole).expect("a compile event");
     let launched = events.iter().find(|event| event["cat"] == "launch");
     let launched = launched.expect("a launch");
     assert!(compiled["ts"].as_f64() < launched["ts"].as_f64(), "{text}");

@@ -137,7 +137,7 @@ except KeyboardInterrupt:
             "LOOPWRIGHT_DEVICE": "cc",
             "LOOPWRIGHT_CC": str(slow),
             "TMPDIR": str(folder),
-            "LOOPWRIGHT_CACHE": str(tmp_path / "cache"),
+            "LOOPWRIGHT_CACHE_DIR": str(tmp_path / "cache"),
         },
         text=True,
     )

@@ -22,10 +22,9 @@ const SOURCES: [&str; 12] = [
 /// The crates among them that are nothing but that: they depend on none that knows the machine.
 const CRATES: [&str; 6] = ["symbolic", "graph", "looptree", "kernel", "lower", "emit"];
 
-/// What knows the machine.
-const KNOWING: [&str; 4] = [
+/// What knows the machine. Of `loopwright-threads`, which knows its cores, they use the question whether to end and no more.
+const KNOWING: [&str; 3] = [
     "loopwright-native",
-    "loopwright-threads",
     "loopwright-roofline",
     "loopwright-config",
 ];
@@ -98,6 +97,24 @@ fn nothing_that_decides_about_code_asks_the_machine_at_hand() {
         "take what is needed from a `Target`:\n{}",
         asked.join("\n")
     );
+}
+
+#[test]
+fn crates_that_decide_about_code_ask_threads_only_whether_to_end() {
+    let mut found = Vec::new();
+    for name in CRATES {
+        files(&root().join("crates").join(name).join("src"), &mut found);
+    }
+    for path in &found {
+        let text = std::fs::read_to_string(path).expect("the file can be read");
+        for (number, line) in code(&text) {
+            for (at, used) in line.match_indices("loopwright_threads") {
+                let rest = &line[at + used.len()..];
+                let place = format!("{}:{number}", path.display());
+                assert!(rest.starts_with("::interrupt"), "{place}: {line}");
+            }
+        }
+    }
 }
 
 #[test]
