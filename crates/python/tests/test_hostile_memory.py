@@ -95,6 +95,26 @@ def test_a_scatter_by_hostile_booleans_writes_inside_of_its_output():
     np.testing.assert_array_equal(np.asarray(out), [1.0, 2.0])
 
 
+@pytest.mark.parametrize("device", ["x86", "interp"])
+def test_a_program_that_scatters_by_hostile_booleans_writes_inside_of_its_output(device):
+    from loopwright import loops
+
+    text = """loopwright program 1
+    input b: bool[i=4]
+    input v: f32[i]
+    input start: f32[t=2]
+    output y = scatter[t, sum](start, i64(b), v)
+    """
+    bound = loops.Graph.parse(text).plan(target=device).compile().bind()
+    memory = np.zeros(300, dtype=np.float32)
+    bound.input("b", hostile(bytes([0, 255, 1, 200])))
+    bound.input("v", np.ones(4, dtype=np.float32))
+    bound.input("start", np.zeros(2, dtype=np.float32))
+    bound.output("y", memory[:2])
+    bound.run()
+    assert memory[:2].tolist() == [1.0, 3.0] and not memory[2:].any()
+
+
 def test_booleans_that_their_owner_changes_later_do_not_change_an_array():
     memory = np.zeros(64, dtype=np.uint8)
     x = lw.asarray(memory.view(bool))
