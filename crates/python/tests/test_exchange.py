@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import copy
 import gc
+import io
 import pickle
 import threading
 import time
@@ -326,6 +327,61 @@ def test_other_buffers():
     assert lw.asarray(memoryview(b"ab")).tolist() == [97, 98]
     assert lw.asarray(np.float32(1.5)).dtype == lw.float32
     assert bytes(memoryview(lw.asarray([1], dtype=lw.int16))) == b"\x01\x00"
+
+
+@pytest.mark.parametrize("size", [8, 8192], ids=["few", "many"])
+def test_a_write_by_numpy_reaches_the_array_or_is_refused_on_every_path(size):
+    """Paths that share with `x`; what is written is in `x` where elements are few, and refused where they are many."""
+    ones = np.ones(size, "float32")
+    paths = {
+        "asarray": lambda x: np.asarray(x).__setitem__(0, 1),
+        "array without a copy": lambda x: np.array(x, copy=False).__setitem__(0, 1),
+        "__array__": lambda x: x.__array__().__setitem__(0, 1),
+        "__array__ without a copy": lambda x: x.__array__(copy=False).__setitem__(0, 1),
+        "memoryview": lambda x: memoryview(x).__setitem__(0, 1.0),
+        "frombuffer": lambda x: np.frombuffer(x, "float32").__setitem__(0, 1),
+        "readinto": lambda x: io.BytesIO(ones.tobytes()).readinto(x),
+        "out": lambda x: np.add(ones, 0, out=np.asarray(x)),
+        "in place": lambda x: np.asarray(x).__iadd__(1),
+        "copyto": lambda x: np.copyto(np.asarray(x), ones),
+        "sort": lambda x: np.asarray(x[:]).sort(),
+        "fill_diagonal of a view": lambda x: np.fill_diagonal(np.asarray(x.reshape((2, -1))), 1),
+    }
+    for name, write in paths.items():
+        x = lw.zeros(size)
+        x[-1] = 2.0
+        if size == 8:
+            write(x)
+            assert x[0].item() == (0.0 if name == "sort" else 1.0), name
+        else:
+            with pytest.raises((ValueError, TypeError), match="read-only|read-write"):
+                write(x)
+            assert x[0].item() == 0.0 and x[-1].item() == 2.0, name
+
+
+@pytest.mark.parametrize("size", [8, 8192], ids=["few", "many"])
+def test_a_copy_for_numpy_never_reaches_the_array(size):
+    x = lw.zeros(size)
+    for copied in (
+        np.array(x), np.asarray(x, copy=True), np.from_dlpack(x, copy=True), x.__array__(copy=True),
+        np.asarray(x, dtype="float64"), x.__array__(np.dtype("float64")),
+    ):  # fmt: skip
+        copied[0] = 1.0
+        assert copied[0] == 1.0 and x[0].item() == 0.0
+    assert not np.from_dlpack(x, copy=False).flags.writeable
+    with pytest.raises(ValueError, match="copy"):
+        x.__array__(np.dtype("float64"), copy=False)
+    # numpy takes no arrays of others to write into.
+    with pytest.raises(TypeError, match="ArrayType"):
+        np.add(np.ones(size), 1, out=x)
+
+
+def test_in_place_operators_of_numpy_with_our_arrays_make_a_new_array_of_ours():
+    given = np.ones(3)
+    changed = given
+    changed += lw.ones(3, dtype=lw.float64)
+    assert isinstance(changed, lw.Array) and changed.tolist() == [2.0] * 3
+    assert given.tolist() == [1.0] * 3
 
 
 def test_operators_with_numpy():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import random
+import warnings
 
 import loopwright as lw
 import numpy as np
@@ -13,7 +15,7 @@ import pytest
 VIEWS = {
     "slice": lambda x: x[1:, ::-1],
     "row": lambda x: x[1],
-    "element": lambda x: x[1, 2],
+    "element": lambda x: x[1, 2, ...],
     "new axis": lambda x: x[:, None],
     "ellipsis": lambda x: x[..., 1],
     "everything": lambda x: x[...],
@@ -75,6 +77,11 @@ def test_a_write_to_either_side_is_seen_on_the_other(name, dtype):
 
 
 COPIES = {
+    "element": lambda x: x[1, 2],
+    "element of a view": lambda x: x.T[1:][2, -1],
+    "element of iteration": lambda x: list(x[1])[2],
+    "element of unstack": lambda x: lw.unstack(x[1])[2],
+    "element by ()": lambda x: x[1, 2, ...][()],
     "array of integers": lambda x: x[lw.asarray([0, 1, 2])],
     "mask": lambda x: x[x > -1.0],
     "list": lambda x: x[[2, 1]],
@@ -150,6 +157,43 @@ def test_a_broadcast_array_sees_writes_and_is_read_only():
     seen.tolist()
     with pytest.raises(ValueError, match="read-only"):
         seen[0] = 1.0
+
+
+@pytest.mark.parametrize("jit", [lambda f: f, lw.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "complex128"])
+def test_elements_are_exchanged_by_assignment_as_in_numpy(dtype, jit):
+    def exchange(x):
+        x[0], x[3] = x[3], x[0]
+        first, second = (x[1], x[2])
+        x[1] = second
+        x[2] = first
+        return x + 0 if dtype != "bool" else x[:]
+
+    given = np.asarray([0, 1, 0, 1]).astype(dtype)
+    expected = exchange(given.copy())
+    np.testing.assert_array_equal(np.asarray(jit(exchange)(lw.asarray(given))), expected)
+
+
+def test_a_shuffle_keeps_every_element():
+    for shuffle in (random.Random(3).shuffle, np.random.RandomState(3).shuffle):
+        x, y = lw.arange(20), np.arange(20)
+        with warnings.catch_warnings():
+            # numpy warns of whatever is neither its array nor a list.
+            warnings.simplefilter("ignore", UserWarning)
+            shuffle(x)
+        assert sorted(x.tolist()) == y.tolist() and x.tolist() != y.tolist()
+
+
+def test_an_element_stays_what_it_was_when_the_array_is_changed_in_place():
+    x = lw.asarray([2.0, 4.0])
+    pivot = x[0]
+    x -= pivot
+    assert x.tolist() == [0.0, 2.0] and pivot.item() == 2.0
+    for value in x:
+        value += 1.0
+    assert x.tolist() == [0.0, 2.0]
+    x[0] += 1.0
+    assert x.tolist() == [1.0, 2.0]
 
 
 def test_overlapping_writes_read_old_elements():

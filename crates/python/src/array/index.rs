@@ -103,6 +103,13 @@ impl Key {
         }
     }
 
+    /// Whether it is an integer for every axis and nothing else. That makes a scalar in numpy and not a view, so that
+    /// `x[0], x[1] = x[1], x[0]` exchanges two elements.
+    fn is_element(&self, of: &Value) -> bool {
+        let is_integer = |part: &Part| matches!(part, Part::Basic(Slice::At(_)));
+        self.parts.len() == of.rank() && self.parts.iter().all(is_integer)
+    }
+
     fn take(&mut self, py: Python<'_>, of: &Value, object: &Bound<'_, PyAny>) -> PyResult<()> {
         let basic = |slice| Part::Basic(slice);
         if object.is_none() {
@@ -259,12 +266,16 @@ pub(crate) fn places_of(mask: &HostArray) -> PyResult<Vec<Tensor>> {
     Ok(places.into_iter().map(Tensor::from).collect())
 }
 
-/// The elements that a key speaks of: a view, or with arrays in the key, a copy.
+/// The elements that a key speaks of: a view, or with arrays in the key, a copy. One element is a copy, too.
 pub(super) fn get(py: Python<'_>, array: &Array, key: &Bound<'_, PyAny>) -> PyResult<Array> {
     let value = array.value();
     let key = Key::read(py, &value, key)?;
     if let Some(slices) = key.basic() {
-        return array.view(py, &Step::At(slices));
+        let view = array.view(py, &Step::At(slices))?;
+        return match key.is_element(&value) {
+            true => Array::of(py, view.value()),
+            false => Ok(view),
+        };
     }
     let value = &value;
     if key.is_for_host(value) {

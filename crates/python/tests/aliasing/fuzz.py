@@ -35,8 +35,13 @@ def dense(x: Any) -> np.ndarray:
     return np.array(x, order="C", copy=True)
 
 
+def element(x: Any) -> np.ndarray:
+    """What an index gives; a scalar of numpy's as an array of its own."""
+    return x if isinstance(x, np.ndarray) else np.array(x)
+
+
 def full_key(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The key with `...`: without it, numpy gives elements that are no views."""
+    """The key with `...`: without it, numpy gives elements that are no arrays."""
     return key if Ellipsis in key else (*key, Ellipsis)
 
 
@@ -49,10 +54,10 @@ class Numpy:
     lend = start
 
     def index(self, x, key):
-        return x[full_key(key)]
+        return element(x[key])
 
     def row(self, x, at):
-        return x[at, ...]
+        return element(x[at])
 
     def permute(self, x, axes):
         return np.permute_dims(x, axes)
