@@ -95,6 +95,18 @@ class Reflection(NamedTuple):
         return adjoint(self.of(adjoint(q)))
 
 
+def _phase(head: Array) -> Array:
+    """Numbers divided by their absolute values; 1 where they are 0."""
+    # The number may be so small beside others of its column that its square has few digits or none.
+    power = _core.stop_gradient(_power_below(_largest(head, (head.ndim - 2,))))
+    head = times(head, 1.0 / power) if is_complex(head) else head / power
+    size = _core.map("sqrt", _squared(head))
+    none = size == 0
+    safe = _core.where(none, _core.constant((), 1, size.dtype, size.device), size)
+    one = _core.constant((), 1, head.dtype, head.device)
+    return _core.where(none, one, times(head, 1.0 / safe))
+
+
 def reflection(column: Array, at: int) -> Reflection:
     """The reflection of what a column has from a row on to that row."""
     rows = _core.unsqueeze(_core.arange(0, column.shape[-2], 1, column.device), 1)
@@ -106,11 +118,7 @@ def reflection(column: Array, at: int) -> Reflection:
     here = rows == at
     head = _core.reduce("sum", _core.where(here, column, zero), (column.ndim - 2,), True)
     length = _core.map("sqrt", _squared(column))
-    size = _core.map("sqrt", _squared(head))
-    none = size == 0
-    safe = _core.where(none, _core.constant((), 1, size.dtype, size.device), size)
-    one = _core.constant((), 1, column.dtype, column.device)
-    phase = _core.where(none, one, times(head, 1.0 / safe))
+    phase = _phase(head)
     vector = column + _core.where(here, times(phase, length), zero)
     under = _squared(vector)
     empty = under == 0
@@ -149,8 +157,8 @@ def triangle(a: Array) -> tuple[Array, Array, list[Array]]:
     return q, times(_core.triu(r, 0), power), phases
 
 
-def tridiagonal(a: Array) -> tuple[Array, Array]:
-    """`q` and a real `t` with `q t qᴴ = a`, for a Hermitian matrix."""
+def tridiagonal(a: Array) -> tuple[Array, Array, Array]:
+    """`q`, a real `t` and a power of two with `q (t power) qᴴ = a`, for a Hermitian matrix."""
     size = a.shape[-1]
     a, power = scaled(a)
     q = unit_matrix(a, size)
@@ -160,12 +168,11 @@ def tridiagonal(a: Array) -> tuple[Array, Array]:
         q = step.behind(q)
         if size >= MANY:
             _core.realize([q, a])
-    real = _core.real(a) * power
-    return q, _core.tril(_core.triu(real, -1), 1)
+    return q, _core.tril(_core.triu(_core.real(a), -1), 1), _core.squeeze(power, (power.ndim - 1,))
 
 
-def bidiagonal(a: Array) -> tuple[Array, Array, Array]:
-    """`u`, a real `b` and `v` with `u b vᴴ = a`, for matrices with at least as many rows as columns."""
+def bidiagonal(a: Array) -> tuple[Array, Array, Array, Array]:
+    """`u`, a real `b`, `v` and a power of two with `u (b power) vᴴ = a`, for matrices with at least as many rows as columns."""
     rows, columns = a.shape[-2:]
     a, power = scaled(a)
     u, v = unit_matrix(a, rows), unit_matrix(a, columns)
@@ -179,8 +186,8 @@ def bidiagonal(a: Array) -> tuple[Array, Array, Array]:
             v = step.behind(v)
         if columns >= MANY:
             _core.realize([u, a, v])
-    real = _core.real(a)[..., :columns, :] * power
-    return u, _core.tril(_core.triu(real, 0), 1), v
+    real = _core.real(a)[..., :columns, :]
+    return u, _core.tril(_core.triu(real, 0), 1), v, _core.squeeze(power, (power.ndim - 1,))
 
 
 def completed(u: Array, keep: Array) -> Array:

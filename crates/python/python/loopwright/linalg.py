@@ -258,9 +258,9 @@ def eigh(x: Array, /) -> EighResult:
     if x.size == 0:
         return EighResult(_core.constant(x.shape[:-1], 0, _real_dtype(x), x.device), x)
     if is_complex(x):
-        q, t = tridiagonal(x)
+        q, t, power = tridiagonal(x)
         values, vectors = _core.linalg_eigh(t)
-        return EighResult(values, matmul(q, _core.cast(vectors, x.dtype)))
+        return EighResult(values * power, matmul(q, _core.cast(vectors, x.dtype)))
     return EighResult(*_core.linalg_eigh(x))
 
 
@@ -512,11 +512,11 @@ def _thin(x: Array) -> tuple[Array, Array, Array]:
     if x.shape[-2] < x.shape[-1]:
         v, values, u = _thin(adjoint(x))
         return u, values, v
-    u, b, v = bidiagonal(x)
+    u, b, v, power = bidiagonal(x)
     inner_u, values, inner_v = _core.linalg_svd(b)
     inner_u = _core.cast(_known(inner_u, values, x), x.dtype)
     u = matmul(u[..., :, : x.shape[-1]], inner_u)
-    return u, values, matmul(v, _core.cast(inner_v, x.dtype))
+    return u, values * power, matmul(v, _core.cast(inner_v, x.dtype))
 
 
 def _kept(values: Array, x: Array) -> Array:

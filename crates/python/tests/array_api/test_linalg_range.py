@@ -120,6 +120,70 @@ def test_eigenvalues_are_right_over_the_whole_range_of_exponents(kind, of_comple
         assert abs(unit @ vectors - vectors * values).max() <= tolerance(a), f"eigh of {where}"
 
 
+def mixed(kind: str, of_complex: bool, count: int, shapes=SHAPES[:7]):
+    """Matrices whose rows, columns or elements are of magnitudes over the whole range of the dtype."""
+    rng = np.random.default_rng(23)
+    dtype = DTYPES[kind][of_complex]
+    least, most = POWERS[kind][0], POWERS[kind][-1]
+    for at in range(count):
+        rows, columns = shapes[at % len(shapes)]
+        a = rng.normal(size=(rows, columns)).astype("complex128" if of_complex else "float64")
+        if of_complex:
+            a += 1j * rng.normal(size=(rows, columns))
+        shape = [(rows, 1), (1, columns), (rows, columns)][at % 3]
+        half = 10.0 ** (rng.uniform(least, most, size=shape) / 2)
+        with np.errstate(all="ignore"):
+            yield (a / 4 * half * half).astype(dtype)
+
+
+@pytest.mark.parametrize("of_complex", [False, True], ids=["real", "complex"])
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_qr_and_svd_are_right_where_magnitudes_are_mixed_within_a_matrix(kind, of_complex):
+    for a in mixed(kind, of_complex, 60):
+        x, (unit, largest) = lw.asarray(a), near_one(a)
+        allowed, half = tolerance(a), np.sqrt(largest)
+        q, r = lw.linalg.qr(x)
+        assert abs(host(q).conj().T @ host(q) - np.eye(min(a.shape))).max() <= allowed, repr(a)
+        assert abs(host(q) @ (host(r) / half / half) - unit).max() <= allowed, repr(a)
+        u, s, vh = lw.linalg.svd(x, full_matrices=False)
+        values = host(s).real / half / half
+        assert abs(values - np.linalg.svd(unit, compute_uv=False)).max() <= allowed, repr(a)
+        assert abs(host(u) * values @ host(vh) - unit).max() <= allowed, repr(a)
+        for vectors in (host(u), host(vh).conj().T):
+            assert abs(vectors.conj().T @ vectors - np.eye(min(a.shape))).max() <= allowed, repr(a)
+
+
+@pytest.mark.parametrize("of_complex", [False, True], ids=["real", "complex"])
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_eigenvalues_are_finite_and_near_where_magnitudes_are_mixed_within_a_matrix(kind, of_complex):
+    for a in mixed(kind, of_complex, 400, [(size, size) for size in (1, 2, 4, 7, 8)]):
+        unit, largest = near_one(a)
+        half = np.sqrt(largest)
+        for value in host(lw.linalg.eigvals(lw.asarray(a))) / half / half:
+            # The matrix without the eigenvalue is singular.
+            rest = np.linalg.svd(unit - value * np.eye(len(a)), compute_uv=False)[-1]
+            assert rest <= tolerance(a), repr(a)
+
+
+def test_eigenvectors_of_graded_matrices_are_those_of_lapack():
+    a = np.asarray([[6.44500081e58, 3.34159119e-60], [6.73280315e58, -8.50954713e-61]])
+    w, v = (np.asarray(part) for part in lw.linalg.eig(lw.asarray(a)))
+    expected, vectors = np.linalg.eig(a)
+    order = np.argsort(-abs(w))
+    np.testing.assert_allclose(w[order], expected[np.argsort(-abs(expected))], rtol=1e-12)
+    np.testing.assert_allclose(abs(v[:, order]), abs(vectors[:, np.argsort(-abs(expected))]), rtol=1e-12, atol=1e-300)
+
+
+def test_singular_values_beyond_the_range_are_infinite_and_the_others_right():
+    for dtype in ("float32", "complex64", "float64", "complex128"):
+        most = np.finfo(dtype).max
+        a = np.full((3, 3), most * 0.9, dtype) - np.diag([0, most * 0.1, most * 0.3]).astype(dtype)
+        values = np.asarray(lw.linalg.svdvals(lw.asarray(a)))
+        expected = np.linalg.svd(a / most, compute_uv=False)
+        assert np.isinf(values[0])
+        np.testing.assert_allclose(values[1:] / most, expected[1:], rtol=1e-4)
+
+
 def test_real_matrices_have_real_eigenvalues_and_conjugate_pairs():
     rng = np.random.default_rng(3)
     for size in (1, 2, 3, 6, 10, 25):

@@ -210,6 +210,37 @@ fn hessenberg(mut a: Square, with_vectors: bool) -> (Square, Square) {
 /// So many sweeps for one eigenvalue, at most; two are usual.
 const SWEEPS: usize = 60;
 
+/// After so many sweeps for one eigenvalue, what is small beside the whole matrix is taken for 0.
+pub(super) const LATE: usize = 40;
+
+/// Whether the element below the diagonal is taken for 0: the absolute values of two rows and columns of a matrix whose
+/// largest element is near 1, how far apart their diagonal elements are, and the norm of the matrix.
+///
+/// Small beside its neighbours is not enough in graded matrices: its product with the element above must be small, too
+/// (the test of Ahues and Tisseur, as in LAPACK), or eigenvectors lose what is in small elements.
+pub(super) fn is_negligible(
+    [[upper, above], [below, lower]]: [[f64; 2]; 2],
+    apart: f64,
+    norm: f64,
+    is_late: bool,
+) -> bool {
+    if below <= f64::MIN_POSITIVE / f64::EPSILON || is_late && below <= f64::EPSILON * norm {
+        return true;
+    }
+    let near = match upper + lower {
+        0.0 => norm,
+        near => near,
+    };
+    if below > f64::EPSILON * near {
+        return false;
+    }
+    let (larger, smaller) = (below.max(above), below.min(above));
+    let (most, least) = (lower.max(apart), lower.min(apart));
+    let sum = larger + most;
+    smaller * (larger / sum)
+        <= (f64::EPSILON * (least * (most / sum))).max(f64::MIN_POSITIVE / f64::EPSILON)
+}
+
 /// Makes a Hessenberg matrix a triangle by QR iteration.
 fn triangular(h: &mut Square, z: &mut Square, with_vectors: bool) -> Option<()> {
     let size = h.size();
@@ -221,9 +252,13 @@ fn triangular(h: &mut Square, z: &mut Square, with_vectors: bool) -> Option<()> 
         // Where the matrix falls apart.
         let mut first = end;
         while first > 0 {
-            let near = h.at(first - 1, first - 1).abs() + h.at(first, first).abs();
-            let near = if near == 0.0 { norm } else { near };
-            if h.at(first, first - 1).abs() <= f64::EPSILON * near {
+            let at = |row: usize, column: usize| h.at(row, column).abs();
+            let block = [
+                [at(first - 1, first - 1), at(first - 1, first)],
+                [at(first, first - 1), at(first, first)],
+            ];
+            let apart = (h.at(first - 1, first - 1) - h.at(first, first)).abs();
+            if is_negligible(block, apart, norm, sweeps > LATE) {
                 *h.at_mut(first, first - 1) = C::ZERO;
                 break;
             }

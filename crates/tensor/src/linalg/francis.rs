@@ -1,7 +1,7 @@
 //! Eigenvalues and eigenvectors of real matrices: a Hessenberg matrix by reflections, Francis' QR iteration with
 //! double shifts, and substitution (the method of EISPACK's `orthes` and `hqr2`).
 
-use super::complex::{C, Square};
+use super::complex::{C, LATE, Square, is_negligible};
 
 /// So many iterations for one eigenvalue or pair, at most; two are usual.
 const ITERATIONS: usize = 60;
@@ -118,13 +118,17 @@ impl Work {
             .sum()
     }
 
-    /// Where the matrix falls apart above a row.
-    fn split(&mut self, last: usize, norm: f64) -> usize {
+    /// Where the matrix falls apart above a row. After many iterations what is small beside the whole matrix is taken for 0.
+    fn split(&mut self, last: usize, norm: f64, is_late: bool) -> usize {
         let mut first = last;
         while first > 0 {
-            let near = self.at(first - 1, first - 1).abs() + self.at(first, first).abs();
-            let near = if near == 0.0 { norm } else { near };
-            if self.at(first, first - 1).abs() <= f64::EPSILON * near {
+            let at = |row: usize, column: usize| self.at(row, column).abs();
+            let block = [
+                [at(first - 1, first - 1), at(first - 1, first)],
+                [at(first, first - 1), at(first, first)],
+            ];
+            let apart = (self.at(first - 1, first - 1) - self.at(first, first)).abs();
+            if is_negligible(block, apart, norm, is_late) {
                 self.set(first, first - 1, 0.0);
                 break;
             }
@@ -140,7 +144,7 @@ impl Work {
         let (mut count, mut shifted) = (0, 0.0);
         while open > 0 {
             let last = open - 1;
-            let first = self.split(last, norm);
+            let first = self.split(last, norm, count > LATE);
             if first == last {
                 let value = self.at(last, last) + shifted;
                 self.set(last, last, value);
@@ -164,10 +168,14 @@ impl Work {
     /// The two eigenvalues of the rows and columns up to `last`; real ones are separated.
     fn pair(&mut self, last: usize, shifted: f64) {
         let size = self.size;
-        let product = self.at(last, last - 1) * self.at(last - 1, last);
+        let (below, above) = (self.at(last, last - 1), self.at(last - 1, last));
         let half = (self.at(last - 1, last - 1) - self.at(last, last)) / 2.0;
-        let square = half * half + product;
-        let root = square.abs().sqrt();
+        // Divided by what is about as large as the root: squares of small elements are not 0.
+        let unit = half.abs().max(below.abs().sqrt() * above.abs().sqrt());
+        let unit = super::host::power_below(unit).max(f64::MIN_POSITIVE);
+        let product = (below / unit) * (above / unit);
+        let square = (half / unit) * (half / unit) + product;
+        let root = square.abs().sqrt() * unit;
         for at in [last - 1, last] {
             let value = self.at(at, at) + shifted;
             self.set(at, at, value);
@@ -180,9 +188,12 @@ impl Work {
         }
         let far = half + root.copysign(half);
         self.values[last - 1] = C::new(x + far, 0.0);
-        let other = if far == 0.0 { x } else { x - product / far };
+        let other = if far == 0.0 {
+            x
+        } else {
+            x - product / (far / unit) * unit
+        };
         self.values[last] = C::new(other, 0.0);
-        let below = self.at(last, last - 1);
         let length = below.hypot(far);
         let (sin, cos) = match length == 0.0 {
             true => (0.0, 1.0),
