@@ -3,6 +3,7 @@
 use loopwright_ops::{DType, Kind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The type of an array's elements.
@@ -41,6 +42,13 @@ pub(crate) const ALL: [(&str, PyDType); 17] = [
     ("float64", PyDType::real(DType::F64)),
     ("complex64", PyDType::pair(DType::F32)),
     ("complex128", PyDType::pair(DType::F64)),
+];
+
+/// Names of programs that are numpy's for another dtype: ours count bits, numpy's bytes.
+const AMBIGUOUS: [(&str, &str, &str); 3] = [
+    ("i8", "int8", "int64"),
+    ("u8", "uint8", "uint64"),
+    ("f16", "float16", "longdouble"),
 ];
 
 /// What Python floats may become by default.
@@ -86,8 +94,20 @@ impl PyDType {
         !self.complex && self.part.is_float()
     }
 
-    /// A dtype, its name, or one of Python's number types.
+    /// A dtype, its name, or one of Python's number types. Names that numpy reads in another way are refused.
     pub(crate) fn of_any(object: &Bound<'_, PyAny>) -> PyResult<PyDType> {
+        let name = object.cast::<PyString>().ok();
+        let name = name.and_then(|name| name.to_str().ok());
+        match AMBIGUOUS.iter().find(|(short, ..)| Some(*short) == name) {
+            Some((short, ours, numpys)) => Err(PyTypeError::new_err(format!(
+                "the dtype {short} is {ours} in programs and {numpys} in numpy; give it by its full name"
+            ))),
+            None => PyDType::of_program(object),
+        }
+    }
+
+    /// The same where names are those of programs.
+    pub(crate) fn of_program(object: &Bound<'_, PyAny>) -> PyResult<PyDType> {
         if let Ok(dtype) = object.extract::<PyDType>() {
             return Ok(dtype);
         }

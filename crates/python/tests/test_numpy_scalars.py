@@ -167,6 +167,23 @@ def test_functions_take_the_name_of_a_dtype(name):
         lw.zeros(2, dtype="float65")
 
 
+@pytest.mark.parametrize("name", ["i8", "u8", "f16"])
+def test_a_name_that_is_another_dtype_in_numpy_is_refused(name):
+    for make in (lambda: lw.zeros(2, dtype=name), lambda: lw.ones(2).astype(name), lambda: lw.asarray([1], dtype=name)):
+        with pytest.raises(TypeError, match=f"{name} is .* in programs and .* in numpy"):
+            make()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [np.datetime64("2020"), np.timedelta64(5, "s"), np.longdouble(1), np.str_("a"), {1: 2}, [{}], {"a": [1]}],
+    ids=repr,
+)
+def test_what_is_no_number_is_refused_and_not_read_as_bytes_or_keys(value):
+    with pytest.raises(TypeError, match="dtype|made of numbers"):
+        lw.asarray(value)
+
+
 def test_where_takes_two_python_numbers():
     condition = lw.asarray([True, False])
     assert lw.where(condition, 1, 0).tolist() == [1, 0]
@@ -176,6 +193,13 @@ def test_where_takes_two_python_numbers():
     assert str(lw.where(condition, True, False).dtype) == "bool"
     assert str(lw.where(condition, np.float64(1), 0).dtype) == "float64"
     assert lw.where(condition, 1j, 0).tolist() == [1j, 0j]
+
+
+@pytest.mark.parametrize("value", [[1, 2], np.ones(2), "float32", None], ids=repr)
+@pytest.mark.parametrize("other", [0, lw.zeros(2)], ids=["number", "array"])
+def test_where_names_what_is_neither_an_array_nor_a_number(value, other):
+    with pytest.raises(TypeError, match=f"where: expected arrays or numbers, not {type(value).__name__}"):
+        lw.where(lw.asarray([True, False]), value, other)
 
 
 def test_realize_takes_one_array_several_and_trees():

@@ -8,7 +8,7 @@ from . import _core, _dtypes
 from ._complex import not_equal as _complex_not_equal
 from ._core import Array
 from ._dtypes import INTEGRAL, REAL
-from ._operands import axes_of, axis_of, expect, is_complex, together
+from ._operands import Scalar, axes_of, axis_of, expect, is_complex, together
 
 
 def truth(x: Array) -> Array:
@@ -145,4 +145,8 @@ def where(condition: Array, x1: Array | complex, x2: Array | complex, /) -> Arra
     expect("where", condition, _dtypes.BOOL)
     if isinstance(x1, Array) or isinstance(x2, Array):
         x1, x2 = together("where", x1, x2)
+    for x in (x1, x2):
+        # Numbers of numpy have a shape.
+        if not isinstance(x, (Array, Scalar)) and getattr(x, "shape", None) != ():
+            raise TypeError(f"where: expected arrays or numbers, not {type(x).__name__}")
     return _core.where(condition, x1, x2)

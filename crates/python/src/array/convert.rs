@@ -254,7 +254,8 @@ fn sequence<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<'py, P
         || object.cast::<Array>().is_ok()
         || (object.hasattr("__len__")?
             && object.hasattr("__getitem__")?
-            && !object.hasattr("encode")?);
+            && !object.hasattr("encode")?
+            && !object.hasattr("keys")?);
     match is_rows {
         true => Ok(Some(object.try_iter()?.collect::<PyResult<_>>()?)),
         false => Ok(None),

@@ -369,6 +369,8 @@ fn converted(
     }
     let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
     if !is_list && has_buffer(object) {
+        // Scalars of numpy that are no numbers, as dates, give their bytes.
+        convert::scalar_dtype(object)?;
         let value = of_buffer(object, &session, snapshot(object, copy)?)?;
         return with_dtype(value, dtype, copy);
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// A dtype by its name here (`f32`) or in other array libraries (`float32`); of other objects, their `name` or text counts.
 pub(super) fn dtype_of(given: &Bound<'_, PyAny>) -> PyResult<DType> {
-    let dtype = PyDType::of_any(given)?;
+    let dtype = PyDType::of_program(given)?;
     match dtype.complex {
         false => Ok(dtype.part),
         true => Err(PyTypeError::new_err(format!(
