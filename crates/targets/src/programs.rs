@@ -54,7 +54,7 @@ impl Draw<'_> {
 /// A kind of program: its name, and its text for what is drawn.
 type Kind = (&'static str, fn(&mut Draw<'_>) -> String);
 
-const KINDS: [Kind; 15] = [
+const KINDS: [Kind; 18] = [
     ("chain", chain),
     ("softmax of a product", softmax),
     ("classes", classes),
@@ -70,6 +70,9 @@ const KINDS: [Kind; 15] = [
     ("scan of products", scanned),
     ("gather and product", gathered),
     ("update", update),
+    ("product over two dimensions", product_over_two),
+    ("product of three factors", three_factors),
+    ("permuted operand of two products", permuted_operand),
 ];
 
 /// So many programs that a seed names, as large as real ones.
@@ -313,6 +316,45 @@ fn update(draw: &mut Draw<'_>) -> String {
         "input x: f32[i={}, k={}]\ninput d: f32[i, j={}]\nstate w: f32[k, j]\nstate m: f32[k, j]\n\
          g = sum[i](x * d)\nnew = m * 0.9 + g\nupdate m = new\nupdate w = w - new * 0.01\n\
          output norm = sum[k, j](g * g)\n",
+        draw.size(),
+        draw.size(),
+        draw.size()
+    )
+}
+
+/// A product that is summed over two dimensions, both of any size.
+fn product_over_two(draw: &mut Draw<'_>) -> String {
+    let dtype = draw.dtype();
+    format!(
+        "input a: {dtype}[i={}, k={}, l={}]\ninput b: {dtype}[k, l, j={}]\n\
+         output y = sum[k, l](a * b)\n",
+        draw.size(),
+        draw.size(),
+        draw.size(),
+        draw.size()
+    )
+}
+
+/// A product of three factors in one sum: none of them has all of its dimensions.
+fn three_factors(draw: &mut Draw<'_>) -> String {
+    let dtype = draw.dtype();
+    format!(
+        "input a: {dtype}[i={}, k={}]\ninput b: {dtype}[k, l={}]\ninput c: {dtype}[l, j={}]\n\
+         output y = sum[k, l](a * b * c)\n",
+        draw.size(),
+        draw.size(),
+        draw.size(),
+        draw.size()
+    )
+}
+
+/// Two products that read one factor through a view.
+fn permuted_operand(draw: &mut Draw<'_>) -> String {
+    let dtype = draw.dtype();
+    format!(
+        "input a: {dtype}[i={}, k={}]\ninput c: {dtype}[h={}, k]\ninput w: {dtype}[j={}, k]\n\
+         permuted[k, j] = w\noutput y = sum[k](a * permuted)\noutput z = sum[k](c * permuted)\n",
+        draw.size(),
         draw.size(),
         draw.size(),
         draw.size()

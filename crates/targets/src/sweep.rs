@@ -15,6 +15,7 @@ use loopwright_interp::Interp;
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::passes::expand_math::Precision;
+use loopwright_looptree::{Effort, Order, schedule_with};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,6 +24,13 @@ use std::time::{Duration, Instant};
 
 /// Nodes of the random graphs; each machine gets one of these.
 const GRAPHS: [usize; 10] = [12, 30, 60, 120, 250, 30, 500, 60, 1000, 2000];
+
+/// What else is asked of the scheduler: sums in the program's order, and less of the machine. Programs take turns.
+const OTHERS: [(Order, Effort); 3] = [
+    (Order::Kept, Effort::Full),
+    (Order::Free, Effort::Scalar),
+    (Order::Free, Effort::Plain),
+];
 
 /// Which machines, and how much for each.
 #[derive(Clone, Debug)]
@@ -46,7 +54,7 @@ impl Default for SweepOptions {
         SweepOptions {
             seed: 0,
             targets: 200,
-            programs: 15,
+            programs: 18,
             interpreted: 6,
             nodes: 2000,
             threads: 1,
@@ -201,6 +209,11 @@ fn one_machine(corpus: &Corpus, seed: u64, options: &SweepOptions, writers: &[Wr
             }
             Err(refusal) => fail(&mut report, &entry.name, refusal),
         }
+        let turn = seed.wrapping_add(report.programs) % OTHERS.len() as u64;
+        let (order, effort) = OTHERS[turn as usize];
+        if let Err(refusal) = scheduled(&entry.graph, &target, order, effort) {
+            fail(&mut report, &entry.name, refusal);
+        }
         report.took(&entry.name, start);
     }
     let backend = Backend::kernel_backend(InterpretedFor(target));
@@ -233,6 +246,20 @@ fn compiled(graph: &Graph, target: &Target) -> Result<Module, (String, String)> 
         Some(plainer) => Err(("plainer schedule".to_owned(), plainer.reason)),
         None => Ok(stages.module),
     }
+}
+
+/// Whether a program has a schedule of another kind than [`compiled`] makes; who refused it and why where it has none.
+fn scheduled(
+    graph: &Graph,
+    target: &Target,
+    order: Order,
+    effort: Effort,
+) -> Result<(), (String, String)> {
+    let made = without_panic(|| {
+        let made = schedule_with(graph.clone().with_stores(), target, order, effort);
+        made.map(|_| ()).map_err(|error| error.to_string())
+    });
+    made.map_err(|reason| (format!("schedule, {order:?} and {effort:?}"), reason))
 }
 
 /// What a function gives; a panic is an error with its message.
