@@ -114,6 +114,18 @@ impl ProgramError {
 }
 
 /// A program that can run, at any sizes.
+///
+/// A compiler makes it: its code is that of its kernel, so that it stays within memory that is laid out for it. With the code of
+/// another program, safe functions would run a kernel on memory that it does not fit.
+///
+/// ```compile_fail,E0624
+/// use loopwright_backend::{Executable, Program, Stages};
+/// use std::sync::Arc;
+///
+/// fn with_code_of_another(stages: Stages, code: Arc<dyn Executable>) -> Program {
+///     Program::new(stages, code)
+/// }
+/// ```
 pub struct Program {
     stages: Stages,
     executable: Arc<dyn Executable>,
@@ -123,7 +135,7 @@ pub struct Program {
 
 impl Program {
     /// A program from its stages and compiled code that holds the kernel of `stages.module`.
-    pub fn new(stages: Stages, executable: Arc<dyn Executable>) -> Program {
+    pub(crate) fn new(stages: Stages, executable: Arc<dyn Executable>) -> Program {
         let constants = stages
             .lowered
             .params
