@@ -5,10 +5,13 @@
 //! later calls pass on: the first refusal is read once, at the end.
 
 use crate::ffi::{
-    Api, Binary, Blk, Compare, Field, Func, FuncKind, Location, OPTIMIZATION_LEVEL, Param, Place,
-    RawContext, RawResult, Ty, Unary, Val,
+    Api, Binary, Blk, Compare, DYNAMIC_LIBRARY, Field, Func, FuncKind, Location,
+    OPTIMIZATION_LEVEL, Param, Place, RawContext, RawResult, Ty, Unary, Val,
 };
 use crate::library::Loaded;
+use crate::probe::{LONG, Probed, in_child};
+use loopwright_files::ScratchFolder;
+use loopwright_native::SharedLibrary;
 use std::ffi::{CStr, CString, c_int};
 use std::path::Path;
 use std::sync::Arc;
@@ -17,6 +20,10 @@ use std::sync::Arc;
 pub(crate) fn c_string(text: &str) -> CString {
     let text = text.split('\0').next().unwrap_or_default();
     CString::new(text).unwrap_or_default()
+}
+
+fn c_path(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_encoded_bytes()).unwrap_or_default()
 }
 
 fn count(length: usize) -> c_int {
@@ -29,25 +36,32 @@ pub(crate) struct Context {
     raw: RawContext,
 }
 
-/// Compiled code, released when this is dropped.
-pub(crate) struct Compiled {
+/// Compiled code, unloaded when this is dropped.
+pub(crate) struct Compiled(SharedLibrary);
+
+impl Compiled {
+    /// The address of an exported function.
+    pub(crate) fn address(&self, symbol: &str) -> Option<*mut std::ffi::c_void> {
+        // SAFETY: the symbol is only taken for an address.
+        let found = unsafe { self.0.get::<*mut std::ffi::c_void>(symbol.as_bytes()) };
+        found.ok().map(|address| *address)
+    }
+}
+
+/// Code that was compiled in this process, released when this is dropped.
+pub(crate) struct CompiledHere {
     loaded: Arc<Loaded>,
     raw: RawResult,
 }
 
-// SAFETY: a result is only asked for addresses and released, which the library allows from any thread.
-unsafe impl Send for Compiled {}
-// SAFETY: as above.
-unsafe impl Sync for Compiled {}
-
-impl Drop for Compiled {
+impl Drop for CompiledHere {
     fn drop(&mut self) {
         // SAFETY: the result is this value's own, and nobody runs its code any more.
         unsafe { (self.loaded.api.result_release)(self.raw) }
     }
 }
 
-impl Compiled {
+impl CompiledHere {
     /// The address of an exported function.
     pub(crate) fn address(&self, symbol: &str) -> Option<*mut std::ffi::c_void> {
         let symbol = c_string(symbol);
@@ -102,8 +116,31 @@ impl Context {
         call!(self.context_add_command_line_option(self.raw, option.as_ptr()));
     }
 
-    /// Compiles and loads. `Err` is what the library says.
+    /// Compiles in a process of its own, which GCC may end, and loads what it made. `Err` is what the library says, or how it ended
+    /// that process.
     pub(crate) fn compile(&self) -> Result<Compiled, String> {
+        // What was refused while the code was described makes compiling pointless.
+        if let Some(error) = self.error() {
+            return Err(error);
+        }
+        // The name is in a directory that only this user can write to.
+        let folder = ScratchFolder::new("gccjit").map_err(|error| error.to_string())?;
+        let path = folder.path().join("module.so");
+        let name = c_path(&path);
+        let compiled = in_child(LONG, || {
+            call!(self.context_compile_to_file(self.raw, DYNAMIC_LIBRARY, name.as_ptr()));
+            self.error().map_or(Ok(()), Err)
+        });
+        if let Probed::Fails(reason) = compiled {
+            return Err(reason);
+        }
+        // SAFETY: the code is ours, and has no initialisers.
+        let library = unsafe { SharedLibrary::open(&path) };
+        library.map(Compiled).map_err(|error| error.to_string())
+    }
+
+    /// Compiles and loads in this process, which GCC ends where it cannot go on.
+    pub(crate) fn compile_here(&self) -> Result<CompiledHere, String> {
         // What was refused while the code was described makes compiling pointless.
         if let Some(error) = self.error() {
             return Err(error);
@@ -114,7 +151,7 @@ impl Context {
                 .error()
                 .unwrap_or_else(|| "it gave no reason".to_owned()));
         }
-        Ok(Compiled {
+        Ok(CompiledHere {
             loaded: self.loaded.clone(),
             raw,
         })
@@ -133,7 +170,7 @@ impl Context {
 
     /// Writes everything there is, in a language like C, to a file.
     pub(crate) fn dump(&self, path: &Path) {
-        let path = c_string(&path.to_string_lossy());
+        let path = c_path(path);
         call!(self.context_dump_to_file(self.raw, path.as_ptr(), 0));
     }
 

@@ -111,6 +111,9 @@ pub(crate) enum Compare {
 /// `GCC_JIT_INT_OPTION_OPTIMIZATION_LEVEL`.
 pub(crate) const OPTIMIZATION_LEVEL: c_int = 0;
 
+/// `GCC_JIT_OUTPUT_KIND_DYNAMIC_LIBRARY`.
+pub(crate) const DYNAMIC_LIBRARY: c_int = 2;
+
 /// What the library lacks.
 #[derive(Debug)]
 pub(crate) struct MissingSymbol(pub(crate) &'static str);
@@ -148,6 +151,7 @@ functions! {
     context_acquire() -> RawContext;
     context_release(RawContext);
     context_compile(RawContext) -> RawResult;
+    context_compile_to_file(RawContext, c_int, *const c_char);
     context_get_first_error(RawContext) -> *const c_char;
     context_dump_to_file(RawContext, *const c_char, c_int);
     context_set_int_option(RawContext, c_int, c_int);

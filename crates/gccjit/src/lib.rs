@@ -9,8 +9,9 @@
 //! backend says so. It needs the assembler and the linker of the system. While it compiles it keeps files in a
 //! directory of its own, which it makes with `mkdtemp` under `TMPDIR` and removes again: nobody else can write there. One
 //! module is compiled at a time in a process. Where GCC finds a bug in itself, or no assembler, it ends the process: it has no
-//! other way as a library. So it is first tried in a process of its own (`probe`), and a library that cannot compile a small
-//! function there is reported as damaged. The one bug that our code ran into is gone around (see `converted_vector`).
+//! other way as a library. So it compiles in a child of this process (`probe`), and only what it made is loaded here; what ends the
+//! child is an error. A library that cannot compile a small function there is reported as damaged. The one bug that our code ran
+//! into is gone around (see `converted_vector`).
 //!
 //! ```no_run
 //! use loopwright_backend::{Argument, CompileOptions, KernelBackend};

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::ffi::{Api, FuncKind, MissingSymbol, types};
-use crate::probe::{Probed, probe};
+use crate::probe::{Probed, SHORT, in_child};
 use libloading::Library;
 use loopwright_backend::Unavailable;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -101,7 +101,7 @@ fn too_old(name: &str, MissingSymbol(symbol): &MissingSymbol) -> String {
 pub(crate) fn tried(name: &str) -> Result<(), String> {
     // Held over the fork, so that it is not held by another thread for ever in the child.
     let _lock = one_at_a_time();
-    match probe(|| try_library(name)) {
+    match in_child(SHORT, || try_library(name)) {
         Probed::Works => Ok(()),
         Probed::Fails(reason) => Err(reason),
     }
@@ -158,7 +158,7 @@ fn trial(loaded: &Arc<Loaded>) -> Result<(), String> {
     let (function, _) = context.function(FuncKind::Exported, int, "lw_trial", &[]);
     let block = context.block(function, "entry");
     context.give(block, Some(context.integer(int, 42)));
-    let compiled = context.compile()?;
+    let compiled = context.compile_here()?;
     let address = compiled.address("lw_trial").ok_or("the function is lost")?;
     // SAFETY: the function was just described with this signature, and is alive as long as `compiled`.
     let answer =

@@ -1,13 +1,14 @@
-//! Trying the library in a process of its own: GCC ends the process where it cannot find its assembler, and a damaged library may do
-//! anything.
+//! The library's work in a process of its own: GCC ends the process where it cannot find its assembler or finds a bug in itself, and a
+//! damaged library may do anything.
 
 use std::io::Read;
+use std::time::Duration;
 
-/// What trying the library in a child gave.
+/// What work in a child came to.
 pub(crate) enum Probed {
-    /// It works.
+    /// It was done.
     Works,
-    /// It does not, and why: what it said, or how the child ended.
+    /// It was not, and why: what it said, or how the child ended.
     Fails(String),
 }
 
@@ -19,10 +20,13 @@ const FAILS: u8 = 2;
 /// The exit code of a child whose library called `exit`.
 const EXITED: i32 = 86;
 
-/// How long a child may take, in milliseconds. GCC takes some 50; a machine that swaps takes its time.
-const PATIENCE: i32 = 60_000;
+/// How long a child may take for a small function. GCC takes some 50 ms; a machine that swaps takes its time.
+pub(crate) const SHORT: Duration = Duration::from_secs(60);
 
-/// How often a trial is made whose child had a dynamic linker that was in the middle of something.
+/// How long a child may take for a module.
+pub(crate) const LONG: Duration = Duration::from_secs(3600);
+
+/// How often work is begun whose child had a dynamic linker that was in the middle of something.
 #[cfg(unix)]
 const TRIES: u32 = 8;
 
@@ -31,28 +35,29 @@ const TRIES: u32 = 8;
 #[cfg(unix)]
 const TORN_LINKER: &str = "Inconsistency detected by ld.so";
 
-/// Runs `trial` in a child of this process, which it can end in any way without harm to us.
+/// Runs `work` in a child of this process, which it can end in any way without harm to us.
 ///
-/// The child is a copy of this process with this one thread. What `trial` does is therefore limited to what such a copy can: the C
-/// library's allocator works in it, locks that other threads held do not open again. A child that does not end is ended after a
-/// minute and reported as a library that does not work; one that was copied while another thread loaded a library is made anew.
+/// The child is a copy of this process with this one thread. What `work` does is therefore limited to what such a copy can: the C
+/// library's allocator works in it, locks that other threads held do not open again. What it changes in memory is lost. A child that
+/// takes longer than `patience` is ended and reported; one that was copied while another thread loaded a library is made anew.
 #[cfg(unix)]
-pub(crate) fn probe(trial: impl Fn() -> Result<(), String>) -> Probed {
+pub(crate) fn in_child(patience: Duration, work: impl Fn() -> Result<(), String>) -> Probed {
     for _ in 1..TRIES {
-        match probe_once(&trial) {
+        match in_one_child(patience, &work) {
             Probed::Fails(reason) if reason.contains(TORN_LINKER) => {
                 std::thread::sleep(std::time::Duration::from_millis(20));
             }
             probed => return probed,
         }
     }
-    probe_once(&trial)
+    in_one_child(patience, &work)
 }
 
 #[cfg(unix)]
-fn probe_once(trial: &impl Fn() -> Result<(), String>) -> Probed {
+fn in_one_child(patience: Duration, work: &impl Fn() -> Result<(), String>) -> Probed {
     use std::io::{PipeReader, PipeWriter};
     use std::os::fd::{AsRawFd, RawFd};
+    use std::time::Instant;
 
     /// Ends the child before anything else that is registered to run at its end: that belongs to the parent.
     extern "C" fn leave() {
@@ -60,7 +65,7 @@ fn probe_once(trial: &impl Fn() -> Result<(), String>) -> Probed {
         unsafe { libc::_exit(EXITED) }
     }
 
-    fn child(pipe: RawFd, trial: &impl Fn() -> Result<(), String>) -> ! {
+    fn child(pipe: RawFd, work: &impl Fn() -> Result<(), String>) -> ! {
         let send = |bytes: &[u8]| {
             // SAFETY: the bytes are there; what cannot be written is lost, and the parent says so.
             unsafe { libc::write(pipe, bytes.as_ptr().cast(), bytes.len()) };
@@ -77,7 +82,7 @@ fn probe_once(trial: &impl Fn() -> Result<(), String>) -> Probed {
             libc::setrlimit(libc::RLIMIT_CORE, &none);
             libc::atexit(leave);
         }
-        let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(trial));
+        let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
         match tried {
             Ok(Ok(())) => send(&[WORKS]),
             Ok(Err(reason)) => {
@@ -91,7 +96,7 @@ fn probe_once(trial: &impl Fn() -> Result<(), String>) -> Probed {
     }
 
     /// All that the child says, until it ends or time is up.
-    fn listen(pipe: &mut PipeReader) -> Option<Vec<u8>> {
+    fn listen(pipe: &mut PipeReader, until: Instant) -> Option<Vec<u8>> {
         let mut said = Vec::new();
         let mut buffer = [0; 512];
         loop {
@@ -100,8 +105,10 @@ fn probe_once(trial: &impl Fn() -> Result<(), String>) -> Probed {
                 events: libc::POLLIN,
                 revents: 0,
             };
+            let left = until.saturating_duration_since(Instant::now()).as_millis();
+            let left = i32::try_from(left).unwrap_or(i32::MAX);
             // SAFETY: one structure, which is there.
-            let ready = unsafe { libc::poll(&mut wanted, 1, PATIENCE) };
+            let ready = unsafe { libc::poll(&mut wanted, 1, left) };
             match ready {
                 0 => return None,
                 1.. => match pipe.read(&mut buffer) {
@@ -117,20 +124,20 @@ fn probe_once(trial: &impl Fn() -> Result<(), String>) -> Probed {
 
     let (mut reader, writer): (PipeReader, PipeWriter) = match std::io::pipe() {
         Ok(pipe) => pipe,
-        Err(error) => return Probed::Fails(format!("no pipe to a process to try it in: {error}")),
+        Err(error) => return Probed::Fails(format!("no pipe to a process of its own: {error}")),
     };
     // SAFETY: the child does no more than `child` says, and never returns from it.
     let forked = unsafe { libc::fork() };
     match forked {
         -1 => {
             let error = std::io::Error::last_os_error();
-            return Probed::Fails(format!("no process to try it in: {error}"));
+            return Probed::Fails(format!("no process of its own: {error}"));
         }
-        0 => child(writer.as_raw_fd(), trial),
+        0 => child(writer.as_raw_fd(), work),
         _ => {}
     }
     drop(writer);
-    let said = listen(&mut reader);
+    let said = listen(&mut reader, Instant::now() + patience);
     if said.is_none() {
         // SAFETY: the process is our child, and has not been waited for.
         unsafe { libc::kill(forked, libc::SIGKILL) };
@@ -143,7 +150,7 @@ fn probe_once(trial: &impl Fn() -> Result<(), String>) -> Probed {
         }
     }
     let Some(said) = said else {
-        return Probed::Fails(format!("it did not end within {} s", PATIENCE / 1000));
+        return Probed::Fails(format!("it did not end within {} s", patience.as_secs()));
     };
     verdict(&said, status)
 }
@@ -167,7 +174,7 @@ fn verdict(said: &[u8], status: i32) -> Probed {
     let reason = reason.map(text).unwrap_or_default();
     let end = match libc::WIFSIGNALED(status) {
         true => format!("it crashed with signal {}", libc::WTERMSIG(status)),
-        false => "it ended the process that tried it".to_owned(),
+        false => "it ended the process that it ran in".to_owned(),
     };
     Probed::Fails(match (reason.is_empty(), printed.is_empty()) {
         (false, _) => reason,
@@ -176,10 +183,10 @@ fn verdict(said: &[u8], status: i32) -> Probed {
     })
 }
 
-/// Where there are no child processes, the trial is made here.
+/// Where there are no child processes, the work is done here.
 #[cfg(not(unix))]
-pub(crate) fn probe(trial: impl Fn() -> Result<(), String>) -> Probed {
-    match trial() {
+pub(crate) fn in_child(_: Duration, work: impl Fn() -> Result<(), String>) -> Probed {
+    match work() {
         Ok(()) => Probed::Works,
         Err(reason) => Probed::Fails(reason),
     }
@@ -190,7 +197,7 @@ mod tests {
     use super::*;
 
     fn reason(trial: impl Fn() -> Result<(), String>) -> String {
-        match probe(trial) {
+        match in_child(SHORT, trial) {
             Probed::Works => "works".to_owned(),
             Probed::Fails(reason) => reason,
         }

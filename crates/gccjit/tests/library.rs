@@ -212,6 +212,58 @@ fn any_damage_to_the_library_is_reported_or_harmless() {
     println!("{cases} damaged libraries, {harmless} of them worked in the trial");
 }
 
+/// GCC ends the process that it runs in where it finds no assembler, or one that does anything, also after it has compiled before.
+/// The part of the test that changes its environment runs in a process of its own.
+#[cfg(unix)]
+#[test]
+fn a_compilation_that_ends_its_process_is_an_error_also_after_others_went_well() {
+    use std::os::unix::fs::PermissionsExt as _;
+    const NAME: &str =
+        "a_compilation_that_ends_its_process_is_an_error_also_after_others_went_well";
+    const FOLDER: &str = "LOOPWRIGHT_TEST_ASSEMBLER";
+    let Some(backend) = available(GccJit::new()) else {
+        return;
+    };
+    let compiled = || backend.compile(&module(vec![scaled_sum()]), &CompileOptions::default());
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        compiled().expect("it compiles as long as there is an assembler");
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        // SAFETY: nothing else runs in this process.
+        unsafe { std::env::set_var("PATH", &folder) };
+        let Err(error) = compiled() else {
+            panic!("it compiles without an assembler");
+        };
+        // SAFETY: as above.
+        unsafe { std::env::set_var("PATH", path) };
+        compiled().expect("it compiles again");
+        println!("the error: {error}");
+        return;
+    }
+    let assemblers = [
+        ("missing", None),
+        ("failing", Some("#!/bin/sh\nexit 3\n")),
+        ("killed", Some("#!/bin/sh\nkill -9 $$\n")),
+        ("killing", Some("#!/bin/sh\nkill -9 $PPID\n")),
+    ];
+    for (kind, script) in assemblers {
+        let folder = tempfile::tempdir().expect("a directory");
+        if let Some(script) = script {
+            let path = folder.path().join("as");
+            std::fs::write(&path, script).expect("a file");
+            let all = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(&path, all).expect("a file of ours");
+        }
+        let this = std::env::current_exe().expect("this test has a file");
+        let mut process = std::process::Command::new(this);
+        process.args([NAME, "--exact", "--nocapture"]);
+        let ran = process.env(FOLDER, folder.path()).output().expect("it ran");
+        let said = String::from_utf8_lossy(&ran.stdout);
+        let why = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{kind}: {said}{why}");
+        assert!(said.contains("the error: libgccjit"), "{kind}: {said}{why}");
+    }
+}
+
 #[test]
 fn another_library_is_broken() {
     let backend = GccJit::with_library("libm.so.6");
