@@ -11,7 +11,7 @@ use loopwright_files::{
 };
 use std::fs::File;
 use std::io::{BufReader, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// No program is this long; what is, is some other file.
 const LONGEST_TEXT: u64 = 256 << 20;
@@ -118,6 +118,53 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
         "cannot write {}: {reason}",
         path.shown()
     )))
+}
+
+/// A file that a command writes: the option that names it, and the path.
+pub(crate) type Written<'a> = (String, &'a Path);
+
+/// Refuses a command that would write two of its files to one place, or over the program that it reads: what was there
+/// first would be lost without a word. The standard output is such a place, too, and devices are none.
+pub(crate) fn check_places(program: Option<&Path>, written: &[Written<'_>]) -> Result<(), Failure> {
+    let program = program.and_then(place);
+    let mut taken: Vec<(&str, PathBuf)> = Vec::new();
+    for (option, path) in written {
+        let Some(place) = place(path) else {
+            continue;
+        };
+        if program.as_ref() == Some(&place) {
+            return Err(Failure::usage(format!(
+                "`{option}` would replace the program itself, {}",
+                path.shown()
+            )));
+        }
+        if let Some((other, _)) = taken.iter().find(|(_, other)| *other == place) {
+            let shown = match place == Path::new(STANDARD_OUTPUT) {
+                true => "the standard output".to_owned(),
+                false => path.shown(),
+            };
+            return Err(Failure::usage(format!(
+                "`{other}` and `{option}` both write to {shown}"
+            )));
+        }
+        taken.push((option, place));
+    }
+    Ok(())
+}
+
+/// What a path names whatever it is called; `None` for devices and others that hold nothing.
+fn place(path: &Path) -> Option<PathBuf> {
+    if path == Path::new(STANDARD_OUTPUT) {
+        return Some(path.to_owned());
+    }
+    match Destination::of(path).ok()? {
+        Destination::Regular(path, _) => {
+            let folder = directory_of(&path).canonicalize().ok()?;
+            Some(folder.join(path.file_name()?))
+        }
+        Destination::Descriptor(path) if path.ends_with("1") => Some(STANDARD_OUTPUT.into()),
+        Destination::Descriptor(_) | Destination::Special(_) => None,
+    }
 }
 
 /// Writes an array so that the file is there as a whole or not at all.

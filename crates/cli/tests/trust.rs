@@ -207,6 +207,92 @@ fn a_fifo_is_written_to() {
     assert!(fifo.metadata().expect("there").file_type().is_fifo());
 }
 
+#[test]
+fn a_command_that_would_lose_one_of_its_files_to_another_is_refused() {
+    let sandbox = sandbox();
+    sandbox.program(
+        "two.lw",
+        "input A: f32[i=2]\noutput C = A + 1\noutput D = A * 2\n",
+    );
+    let program = std::fs::read(sandbox.path("two.lw")).expect("it is there");
+    std::fs::create_dir(sandbox.path("sub")).expect("room");
+    symlink("x.npy", sandbox.path("link.npy")).expect("a link");
+    let run = ["run", "two.lw", "--device", "interp"];
+    let pairs: [(&[&str], &str); 9] = [
+        (
+            &["--out", "C=x.npy", "--out", "D=x.npy"],
+            "both write to x.npy",
+        ),
+        (
+            &["--out", "C=x.npy", "--out", "D=sub/../x.npy"],
+            "both write to",
+        ),
+        (
+            &["--out", "C=x.npy", "--out", "D=link.npy"],
+            "both write to",
+        ),
+        (
+            &["--out", "C=x.npy", "--trace", "x.npy"],
+            "`--out C` and `--trace` both",
+        ),
+        (
+            &["--out", "C=-", "--out", "D=-"],
+            "both write to the standard output",
+        ),
+        (
+            &["--out", "C=-", "--trace", "/dev/stdout"],
+            "both write to the standard output",
+        ),
+        (
+            &["--out", "C=two.lw"],
+            "would replace the program itself, two.lw",
+        ),
+        (&["--trace", "./two.lw"], "would replace the program itself"),
+        (
+            &["--out", "C=-", "--out", "D=/dev/stdout"],
+            "both write to the standard output",
+        ),
+    ];
+    for (options, reason) in pairs {
+        let said = sandbox.fail(2, &[&run[..], options].concat());
+        assert!(said.contains(reason), "{options:?}: {said}");
+        assert!(!sandbox.path("x.npy").exists(), "{options:?}");
+    }
+    // With JSON there is no room for anything else on the standard output.
+    let output = ended(sandbox.command(&[&run[..], &["--out", "C=-", "--json"]].concat()));
+    assert_eq!(output.status.code(), Some(2));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let message = document["error"]["message"].as_str().expect("a text");
+    assert!(
+        message.contains("both write to the standard output"),
+        "{message}"
+    );
+    let train = ["train", "digits", "--checkpoint", "kept", "--plot", "kept"];
+    let said = sandbox.fail(2, &train);
+    assert!(
+        said.contains("`--checkpoint` and `--plot` both write to kept"),
+        "{said}"
+    );
+    let tune = [
+        "tune",
+        "two.lw",
+        "--device",
+        "interp",
+        "--seconds",
+        "1",
+        "--out",
+        "two.lw",
+    ];
+    let said = sandbox.fail(2, &tune);
+    assert!(said.contains("would replace the program itself"), "{said}");
+    assert_eq!(
+        std::fs::read(sandbox.path("two.lw")).expect("it is there"),
+        program
+    );
+    // A device keeps nothing that could be lost.
+    sandbox.succeed(&[&run[..], &["--out", "C=/dev/null", "--out", "D=/dev/null"]].concat());
+}
+
 // Projects.
 
 /// A plug-in that leaves a trace of having been loaded cannot be built everywhere; a file that is no library is enough: it

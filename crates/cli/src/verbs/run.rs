@@ -2,7 +2,7 @@
 
 use crate::arguments::RunOptions;
 use crate::failure::Failure;
-use crate::files::{check_writable, read_array, write_array, write_text};
+use crate::files::{Written, check_places, check_writable, read_array, write_array, write_text};
 use crate::memory::check_fits;
 use crate::preview::{Summary, describe, preview};
 use crate::program::{Compiled, NO_CAP, Opened};
@@ -18,6 +18,7 @@ use loopwright::looptree::print_schedule;
 use loopwright::ops::DType;
 use loopwright::runtime::{LinkOptions, MERGE, Merge, Routine};
 use loopwright_config::Settings;
+use loopwright_files::STANDARD_OUTPUT;
 use loopwright_tune::{fill_random, index_limit};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -32,9 +33,16 @@ pub(crate) fn run(
     let opened = Opened::new(&options.program, settings)?.with_tuned();
     let binding = opened.binding()?;
     check_names(&opened.graph, options)?;
-    let outputs = options.outputs.iter().map(|(_, path)| path.as_path());
-    for path in outputs.chain(settings.trace()) {
+    let written = written(options, settings);
+    for (_, path) in &written {
         check_writable(path)?;
+    }
+    check_places(Some(&options.program.program), &written)?;
+    if settings.verify() && !opened.device.backend().capabilities().computes {
+        return Err(Failure::usage(format!(
+            "device `{}` computes nothing, so there is nothing to verify",
+            opened.device.name()
+        )));
     }
     let run = Run {
         options,
@@ -61,6 +69,19 @@ pub(crate) fn run(
         run.conclude(&done, terminal)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// All that a run writes.
+fn written<'a>(options: &'a RunOptions, settings: &'a Settings) -> Vec<Written<'a>> {
+    let outputs = options.outputs.iter();
+    let mut written: Vec<Written<'_>> = outputs
+        .map(|(name, path)| (format!("--out {name}"), path.as_path()))
+        .collect();
+    written.extend(settings.trace().map(|path| ("--trace".to_owned(), path)));
+    if options.json {
+        written.push(("--json".to_owned(), Path::new(STANDARD_OUTPUT)));
+    }
+    written
 }
 
 fn trace_written(path: &Path) -> String {

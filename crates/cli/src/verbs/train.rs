@@ -3,7 +3,7 @@
 use crate::arguments::{Lesson, TrainOptions};
 use crate::device::choose;
 use crate::failure::Failure;
-use crate::files::{check_writable, write_text};
+use crate::files::{Written, check_places, check_writable, write_text};
 use crate::interrupt::Stop;
 use crate::terminal::{Shown as _, Terminal};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -27,10 +27,24 @@ pub(crate) fn train(
 ) -> Result<ExitCode, Failure> {
     let Lesson::Digits = options.lesson;
     let file = checkpoint(options)?;
-    for path in file.iter().chain(&options.plot) {
+    let named = [("--checkpoint", &file), ("--plot", &options.plot)].into_iter();
+    let mut written: Vec<Written<'_>> = named
+        .filter_map(|(option, path)| Some((option.to_owned(), path.as_deref()?)))
+        .collect();
+    for (_, path) in &written {
         check_writable(path)?;
     }
+    if options.json {
+        written.push(("--json".to_owned(), Path::new(STANDARD_OUTPUT)));
+    }
+    check_places(None, &written)?;
     let chosen = choose(settings)?;
+    if !chosen.backend().capabilities().computes {
+        return Err(Failure::usage(format!(
+            "device `{}` computes nothing, so nothing is learned there",
+            chosen.name()
+        )));
+    }
     let session = Session::on(&chosen.device)?;
     let stop = Stop::watch();
     let run = Options {

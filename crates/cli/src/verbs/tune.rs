@@ -2,7 +2,7 @@
 
 use crate::arguments::TuneOptions;
 use crate::failure::Failure;
-use crate::files::{check_writable, read_text};
+use crate::files::{check_places, check_writable, read_text};
 use crate::interrupt::Stop;
 use crate::program::Opened;
 use crate::terminal::{Shown as _, Style, Terminal};
@@ -42,6 +42,9 @@ pub(crate) fn tune(
             )));
         }
     }
+    let written = [("--out", &out), ("the log of `--out`", &log)];
+    let written = written.map(|(what, path)| (what.to_owned(), path.as_path()));
+    check_places(Some(&options.program.program), &written)?;
     let start = match &opened.schedule {
         None => None,
         Some(schedule) => Some(Plan::new(opened.graph.clone(), schedule.clone())?.to_string()),
