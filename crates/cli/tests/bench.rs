@@ -65,3 +65,41 @@ fn a_peer_that_is_not_known_is_named() {
         "{message}"
     );
 }
+
+#[test]
+fn work_that_no_suite_has_is_an_error() {
+    let sandbox = Sandbox::new();
+    for suite in ["cpu", "runtime", "compile"] {
+        let bench = [
+            "bench",
+            "--suite",
+            suite,
+            "--against",
+            "none",
+            "--device",
+            "interp",
+        ];
+        let said = sandbox.fail(2, &[&bench[..], &["--only", "no such work"]].concat());
+        let wanted = format!("no work of the suite `{suite}` has a name with `no such work` in it");
+        assert!(said.contains(&wanted), "{said}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_written_are_refused_before_anything_is_measured() {
+    let sandbox = Sandbox::new();
+    sandbox.file("taken", "");
+    let bench = [
+        "bench",
+        "--suite",
+        "cpu",
+        "--against",
+        "none",
+        "--device",
+        "interp",
+    ];
+    for options in [["--write", "taken/folder"], ["--plot", "missing/plot.svg"]] {
+        let said = sandbox.fail(1, &[&bench[..], &options].concat());
+        assert!(!said.contains("measuring"), "{said}");
+    }
+}

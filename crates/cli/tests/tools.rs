@@ -91,6 +91,32 @@ fn a_device_that_computes_nothing_passes_nothing_about_values() {
 }
 
 #[test]
+fn a_device_that_computes_nothing_is_not_verified_trained_or_ranked() {
+    let sandbox = sandbox();
+    for command in [
+        vec!["run", "add.lw", "--verify"],
+        vec!["train", "digits", "--epochs", "1"],
+        vec![
+            "bench",
+            "--suite",
+            "cpu",
+            "--only",
+            "matmul 64",
+            "--against",
+            "none",
+        ],
+    ] {
+        let said = sandbox.fail(2, &[&command[..], &["--device", "null"]].concat());
+        assert!(
+            said.contains("device `null` computes nothing"),
+            "{command:?}: {said}"
+        );
+    }
+    assert!(!sandbox.path("loopwright-failures").exists());
+    sandbox.succeed(&["run", "add.lw", "--device", "null"]);
+}
+
+#[test]
 fn repeated_runs_say_what_their_time_means() {
     let sandbox = sandbox();
     let run = [

@@ -3,12 +3,14 @@
 use crate::arguments::{BenchOptions, Suite};
 use crate::device;
 use crate::failure::Failure;
-use crate::files::write_text;
-use crate::terminal::{Shown as _, Terminal, complain};
+use crate::files::{Written, check_places, check_writable, write_text};
+use crate::terminal::{Terminal, complain};
 use loopwright_bench::{
     Against, BenchError, Options, Report, compile_suite, cpu_suite, runtime_suite,
 };
 use loopwright_config::Settings;
+use loopwright_files::STANDARD_OUTPUT;
+use std::path::Path;
 use std::process::ExitCode;
 
 pub(crate) fn bench(
@@ -23,6 +25,15 @@ pub(crate) fn bench(
         .help("set LOOPWRIGHT_CACHE_DIR to a directory")
     })?;
     let chosen = device::choose(settings)?;
+    // The other suites measure what such a device does: compiling, and running without computing.
+    let computes = chosen.backend().capabilities().computes;
+    if !computes && matches!(options.suite, Suite::Cpu) {
+        return Err(Failure::usage(format!(
+            "device `{}` computes nothing, so its speed says nothing",
+            chosen.name()
+        )));
+    }
+    check_files(options)?;
     let measured = Options {
         device: chosen.backend().name().to_owned(),
         against: against(&options.against),
@@ -43,6 +54,15 @@ pub(crate) fn bench(
             .help("peers need Python 3 and PyPI; `--against none` measures our side alone"),
         (_, other) => Failure::new(other.to_string()),
     })?;
+    if let Some(only) = &options.only
+        && report.rows.is_empty()
+        && report.failed.is_empty()
+    {
+        return Err(Failure::usage(format!(
+            "no work of the suite `{}` has a name with `{only}` in it",
+            options.suite.name()
+        )));
+    }
     let value = serde_json::to_value(&report)
         .map_err(|error| Failure::new(format!("cannot write the report: {error}")))?;
     if options.json {
@@ -52,12 +72,28 @@ pub(crate) fn bench(
     }
     write_files(options, &measured, &report, &value)?;
     for failed in &report.failed {
-        eprintln!("failed: {}: {}", failed.work, failed.reason);
+        complain(format!("failed: {}: {}", failed.work, failed.reason));
     }
     Ok(match report.failed.is_empty() {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(1),
     })
+}
+
+/// Looks at the places of files before anything is measured, which takes long.
+fn check_files(options: &BenchOptions) -> Result<(), Failure> {
+    if let Some(folder) = &options.write {
+        std::fs::create_dir_all(folder).map_err(|error| Failure::file("make", folder, &error))?;
+    }
+    let mut written: Vec<Written<'_>> = Vec::new();
+    if let Some(plot) = &options.plot {
+        check_writable(plot)?;
+        written.push(("--plot".to_owned(), plot));
+    }
+    if options.json {
+        written.push(("--json".to_owned(), Path::new(STANDARD_OUTPUT)));
+    }
+    check_places(None, &written)
 }
 
 /// The report as files, where they are asked for. It was printed before, so that a place that cannot be written to
@@ -71,8 +107,6 @@ fn write_files(
     let write = write_text;
     let suite = options.suite.name();
     if let Some(folder) = &options.write {
-        std::fs::create_dir_all(folder)
-            .map_err(|error| Failure::new(format!("cannot make {}: {error}", folder.shown())))?;
         write(&folder.join(format!("{suite}.txt")), &report.table())?;
         write(
             &folder.join(format!("{suite}.json")),
