@@ -4,7 +4,9 @@ use crate::error::TuneError;
 use crate::features::StepView;
 use crate::header::{Gave, Header};
 use crate::inputs::random_inputs;
-use crate::measure::{Measure, Outcome, Process, ProcessOptions, Timing, Trial, Version, Work};
+use crate::measure::{
+    Measure, Outcome, Process, ProcessOptions, START, Timing, Trial, Version, Work,
+};
 use crate::predict::CostModel;
 use crate::reference::Expected;
 use crate::search::{Candidate, Search, SearchOptions};
@@ -244,13 +246,14 @@ pub fn tune(options: &Options, tell: &mut dyn FnMut(&Progress)) -> Result<Report
     }
     let ceiling = Ceiling::new(&own, &binding, &backend);
 
+    let compile_limit = (options.time / 4).clamp(Duration::from_secs(2), Duration::from_secs(15));
     let mut process = Process::start(
         ProcessOptions {
             program: options.worker.clone(),
             arguments: options.arguments.clone(),
-            compile_limit: (options.time / 4)
-                .clamp(Duration::from_secs(2), Duration::from_secs(15)),
-            deadline,
+            compile_limit,
+            // A process that starts slowly on a busy machine takes from the search, and does not end it.
+            deadline: deadline.max(Instant::now() + START),
             stop: Arc::clone(&options.stop),
         },
         options.work.clone(),
@@ -263,6 +266,8 @@ pub fn tune(options: &Options, tell: &mut dyn FnMut(&Progress)) -> Result<Report
         seconds: (options.time.as_secs_f64() / 60.0).clamp(0.05, 0.5),
         run_limit: options.time.as_secs_f64() / 2.0,
     };
+    let first_limit = compile_limit + options.time / 2;
+    process.set_deadline(deadline.max(Instant::now() + first_limit));
     let default_seconds = match process.measure(&first) {
         Outcome::Time(timing) => timing.seconds,
         other => {
@@ -306,6 +311,7 @@ pub fn tune(options: &Options, tell: &mut dyn FnMut(&Progress)) -> Result<Report
         default_seconds,
         counts: Counts::default(),
     };
+    tuning.process.set_deadline(deadline);
     let resumed = tuning.replay(&graph, records);
     if resumed > 0 {
         tell(&Progress::Resumed(resumed, tuning.best.relative));

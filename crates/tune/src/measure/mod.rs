@@ -6,6 +6,7 @@ mod protocol;
 mod worker;
 
 pub use bench::{Bench, Work};
+pub(crate) use process::START;
 pub use process::{Process, ProcessOptions};
 pub use worker::serve;
 

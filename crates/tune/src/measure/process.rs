@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// How long the process may take until it is ready: it makes inputs, and loads what backends need.
-const START: Duration = Duration::from_secs(20);
+pub(crate) const START: Duration = Duration::from_secs(20);
 
 /// How often it is looked whether the search should end.
 const GLANCE: Duration = Duration::from_millis(20);
