@@ -4,7 +4,7 @@ use crate::array::Array;
 use crate::data::{array, host, of_system};
 use crate::device;
 use crate::dtype::PyDType;
-use crate::errors::of_tensor;
+use crate::errors::{of_tensor, shown};
 use crate::interrupts::Interruptible;
 use crate::variable::{PyVariable, place};
 use loopwright_checkpoint::{CheckpointError, Reader, read, write};
@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 type Strings = BTreeMap<String, String>;
 
 fn of_checkpoint(error: &CheckpointError) -> PyErr {
-    let text = error.to_string();
+    let text = shown(error);
     match error {
         CheckpointError::File { reason, .. } => of_system(reason, text),
         CheckpointError::Absent { .. } => PyKeyError::new_err(text),
@@ -36,7 +36,7 @@ pub(crate) fn of_train(py: Python<'_>, error: TrainError) -> PyErr {
         TrainError::Tensor(error) => of_tensor(&error),
         TrainError::Data(error) => crate::data::of_data(py, error),
         TrainError::Checkpoint(error) => of_checkpoint(&error),
-        other => PyValueError::new_err(other.to_string()),
+        other => PyValueError::new_err(shown(&other)),
     }
 }
 

@@ -57,12 +57,18 @@ pub(crate) fn forget() {
     RAISED.take();
 }
 
+/// The text of a mistake as an exception has it. A traceback goes to a terminal, and names of files, arrays and columns
+/// are other people's: what a terminal would obey is shown instead.
+pub(crate) fn shown(error: &dyn std::fmt::Display) -> String {
+    loopwright_text::escape(&error.to_string()).into_owned()
+}
+
 /// A mistake of tensors. The traceback says where.
 pub(crate) fn of_tensor(error: &TensorError) -> PyErr {
     if let Some(raised) = RAISED.take() {
         return raised;
     }
-    let text = error.kind().to_string();
+    let text = shown(&error.kind());
     match error.kind() {
         ErrorKind::DType { .. } | ErrorKind::Expected { .. } => PyTypeError::new_err(text),
         ErrorKind::Traced { function } => TracedError::new_err(format!(
@@ -84,17 +90,17 @@ pub(crate) fn of_runtime(error: &RuntimeError) -> PyErr {
     }
     match error {
         RuntimeError::Allocation { .. } | RuntimeError::OverCap { .. } => {
-            PyMemoryError::new_err(error.to_string())
+            PyMemoryError::new_err(shown(error))
         }
-        _ => Error::new_err(error.to_string()),
+        _ => Error::new_err(shown(error)),
     }
 }
 
 /// Bytes or numbers that make no array.
 pub(crate) fn of_array(error: &ArrayError) -> PyErr {
     match error {
-        ArrayError::Memory { .. } => PyMemoryError::new_err(error.to_string()),
-        _ => PyValueError::new_err(error.to_string()),
+        ArrayError::Memory { .. } => PyMemoryError::new_err(shown(error)),
+        _ => PyValueError::new_err(shown(error)),
     }
 }
 

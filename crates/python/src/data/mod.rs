@@ -33,7 +33,7 @@ pub(crate) fn of_system(error: &io::Error, text: String) -> PyErr {
 
 /// What is wrong with data.
 pub(crate) fn of_data(py: Python<'_>, error: DataError) -> PyErr {
-    let text = error.to_string();
+    let text = errors::shown(&error);
     match error {
         DataError::File { reason, .. } => of_system(&reason, text),
         DataError::Array(error) => of_array(&error),

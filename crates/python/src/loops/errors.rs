@@ -1,6 +1,7 @@
 //! What goes wrong with graphs, plans and programs, as Python exceptions with the same messages.
 
 use super::raised;
+use crate::errors::shown;
 use loopwright_backend::{BackendError, ProgramError};
 use loopwright_graph::{ArrayError, EvaluateError, GraphError};
 use loopwright_looptree::{MutationError, ScheduleError};
@@ -62,7 +63,7 @@ pub(super) fn symbolic(error: &loopwright_symbolic::Error, message: String) -> P
 
 /// A graph that cannot be.
 pub(super) fn graph(error: GraphError) -> PyErr {
-    let message = error.to_string();
+    let message = shown(&error);
     match error {
         GraphError::Op(_) | GraphError::DType { .. } | GraphError::Reduction { .. } => {
             PyTypeError::new_err(message)
@@ -73,12 +74,12 @@ pub(super) fn graph(error: GraphError) -> PyErr {
 
 /// A schedule that does not fit.
 pub(super) fn schedule(error: ScheduleError) -> PyErr {
-    RefusedSchedule::new_err(error.to_string())
+    RefusedSchedule::new_err(shown(&error))
 }
 
 /// A change that is refused.
 pub(super) fn mutation(error: MutationError) -> PyErr {
-    RefusedChange::new_err(error.to_string())
+    RefusedChange::new_err(shown(&error))
 }
 
 /// A program that does not compile, fit its memory, or run.
@@ -87,31 +88,31 @@ pub(super) fn program(error: ProgramError) -> PyErr {
         ProgramError::Graph(error) => graph(error),
         ProgramError::Schedule(error) => schedule(error),
         ProgramError::Backend(error) => backend(error),
-        ProgramError::OutOfMemory { .. } => PyMemoryError::new_err(error.to_string()),
-        _ => PyValueError::new_err(error.to_string()),
+        ProgramError::OutOfMemory { .. } => PyMemoryError::new_err(shown(&error)),
+        _ => PyValueError::new_err(shown(&error)),
     }
 }
 
 /// A backend that fails. What a backend written in Python raised comes back as it was.
 pub(super) fn backend(error: BackendError) -> PyErr {
     let message = error.to_string();
-    raised(&message).unwrap_or_else(|| DeviceError::new_err(message))
+    raised(&message).unwrap_or_else(|| DeviceError::new_err(shown(&message)))
 }
 
 /// Bytes or values that make no array.
 pub(super) fn array(error: ArrayError) -> PyErr {
     match error {
-        ArrayError::Memory { .. } => PyMemoryError::new_err(error.to_string()),
-        _ => PyValueError::new_err(error.to_string()),
+        ArrayError::Memory { .. } => PyMemoryError::new_err(shown(&error)),
+        _ => PyValueError::new_err(shown(&error)),
     }
 }
 
 /// What the reference evaluator refuses.
 pub(super) fn evaluate(error: EvaluateError) -> PyErr {
-    PyValueError::new_err(error.to_string())
+    PyValueError::new_err(shown(&error))
 }
 
 /// What measuring refuses.
 pub(super) fn tune(error: TuneError) -> PyErr {
-    PyValueError::new_err(error.to_string())
+    PyValueError::new_err(shown(&error))
 }
