@@ -190,3 +190,11 @@ def test_what_does_not_fit_into_a_cache_is_nan():
     _, cache = attention.cached(lw.ones((1, 3, 8)), attention.cache(1, 4))
     y, _ = attention.cached(lw.ones((1, 2, 8)), cache)
     assert np.isnan(np.asarray(y)).all()
+
+
+def test_a_cache_of_another_batch_or_layer_is_refused_and_not_broadcast():
+    attention, other = nn.Attention(8, heads=2, causal=True), nn.Attention(16, heads=4, causal=True)
+    for batch, cache in ((1, attention.cache(3, 4)), (3, attention.cache(1, 4)), (3, other.cache(3, 4))):
+        for step in (attention.cached, lw.jit(attention.cached)):
+            with pytest.raises(ValueError, match="the cache has shape"):
+                step(lw.ones((batch, 2, 8)), cache)

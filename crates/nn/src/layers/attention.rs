@@ -209,6 +209,26 @@ impl Attention {
             let reason = "the number of positions and the capacity of the cache are known where it is traced";
             return failed(x.refusal("attend_cached", reason));
         };
+        // One sequence would be broadcast to all of a cache, and one of the cache to all sequences.
+        let batch = x.shape().axes()[0].known();
+        let expected = [
+            batch,
+            Some(self.shared_heads),
+            Some(capacity),
+            Some(self.head_width),
+        ];
+        for part in [&cache.key, &cache.value] {
+            let axes = part.shape().axes();
+            let differs = |(axis, size): (&Axis, &Option<usize>)| matches!((axis.known(), size), (Some(own), Some(size)) if own != *size);
+            if axes.len() != 4 || axes.iter().zip(&expected).any(differs) {
+                let (heads, width) = (self.shared_heads, self.head_width);
+                let reason = format!(
+                    "the cache has shape {}, not that of this batch, with {heads} heads of width {width}",
+                    part.shape()
+                );
+                return failed(x.refusal("attend_cached", &reason));
+            }
+        }
         let length = cache.length.cast(DType::I64);
         let turn = |x: Tensor| match &self.rope {
             Some(rope) => rope.apply_at(&x, &length),
