@@ -77,6 +77,9 @@ def sign(z: Array) -> Array:
     # The length of the largest numbers is none, but that of their halves is.
     half = _op("is_inf", _op("hypot", re, im)) & ~_op("is_inf", re) & ~_op("is_inf", im)
     re, im = _where(half, re * 0.5, re), _where(half, im * 0.5, im)
+    # That of subnormal numbers has few digits, but that of larger ones in the same direction has all.
+    small = _op("hypot", re, im) < _dtypes.finfo(re.dtype).smallest_normal
+    re, im = _where(small, re * 2.0**64, re), _where(small, im * 2.0**64, im)
     length = _op("hypot", re, im)
     none, zero = length == 0, _number(0.0, length)
     length = _where(none, _number(1.0, length), length)

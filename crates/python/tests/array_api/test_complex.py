@@ -143,6 +143,14 @@ def test_square_roots_of_the_largest_and_the_smallest() -> None:
         check("sqrt", x, ulps=4)
 
 
+def test_the_sign_of_subnormal_numbers_has_length_one() -> None:
+    for dtype in COMPLEX:
+        least = float(np.finfo(dtype).smallest_subnormal)
+        z = np.asarray([complex(3, 4), complex(-1511, 1360), complex(0, -1), complex(1, 0)]) * least
+        want = [0.6 + 0.8j, complex(-1511, 1360) / abs(complex(-1511, 1360)), -1j, 1]
+        equal(numpy(lw.sign(lw.asarray(z.astype(dtype)))), np.asarray(want, dtype), ulps=4, what="sign")
+
+
 def test_beside_the_poles_of_atanh() -> None:
     for dtype in COMPLEX:
         tiny = float(np.finfo(dtype).tiny)
