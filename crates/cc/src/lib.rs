@@ -46,9 +46,10 @@ use loopwright_emit::{C, EmitError, EmitOptions, Emitted, emit};
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::expand_math::expanded_with;
 use loopwright_native::Made;
+use loopwright_threads::PerProcess;
 use std::borrow::Cow;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The backend's name.
@@ -63,7 +64,7 @@ loopwright_backend::register_backend!(100, || Backend::kernel_backend(CcBackend:
 pub struct CcBackend {
     settings: Settings,
     /// Found and asked who it is at the first need, once.
-    compiler: OnceLock<Result<Compiler, Unavailable>>,
+    compiler: PerProcess<Result<Compiler, Unavailable>>,
 }
 
 /// What can be chosen about the backend.
@@ -125,7 +126,7 @@ impl CcBackend {
     pub fn new(settings: Settings) -> CcBackend {
         CcBackend {
             settings,
-            compiler: OnceLock::new(),
+            compiler: PerProcess::new(),
         }
     }
 

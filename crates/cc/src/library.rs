@@ -1,11 +1,10 @@
 //! Loading the shared library that a compiler made.
 
 use crate::NAME;
-use libloading::Library;
 use loopwright_backend::{BackendError, Executable};
 use loopwright_emit::{ATTENTION_SYMBOL, EmittedKernel, POLL_SYMBOL};
 use loopwright_kernel::Module;
-use loopwright_native::{Entry, Made, NativeExecutable};
+use loopwright_native::{Entry, Made, NativeExecutable, SharedLibrary};
 use loopwright_threads::interrupt;
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +40,7 @@ pub(crate) fn load(
 }
 
 /// Tells the loops of a library, where it has such, what they look at and whom they ask whether they are to be left.
-fn set_poll(library: &Library) {
+fn set_poll(library: &SharedLibrary) {
     type Poll = extern "C" fn() -> u32;
     // SAFETY: the library was made from text in which these symbols, if they are there, are pointers of these types. A library that
     // is loaded already gets the values that it has.
@@ -55,18 +54,10 @@ fn set_poll(library: &Library) {
     }
 }
 
-/// Loads a library, with all its symbols at once and none of them visible to others.
-fn open(path: &Path) -> Result<Library, BackendError> {
+fn open(path: &Path) -> Result<SharedLibrary, BackendError> {
     // SAFETY: the library comes from a compiler run in a private directory, or from a cache that
     // only this user can write to, and has no initialisers.
-    #[cfg(unix)]
-    let library = unsafe {
-        use libloading::os::unix;
-        unix::Library::open(Some(path), unix::RTLD_NOW | unix::RTLD_LOCAL).map(Library::from)
-    };
-    // SAFETY: as above.
-    #[cfg(not(unix))]
-    let library = unsafe { Library::new(path) };
+    let library = unsafe { SharedLibrary::open(path) };
     library.map_err(|error| cannot("load", path, &error))
 }
 

@@ -10,8 +10,8 @@ use crate::ffi::{
 };
 use crate::library::Loaded;
 use crate::probe::{LONG, Probed, in_child};
-use libloading::Library;
 use loopwright_files::ScratchFolder;
+use loopwright_native::SharedLibrary;
 use std::ffi::{CStr, CString, c_int};
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(crate) struct Context {
 }
 
 /// Compiled code, unloaded when this is dropped.
-pub(crate) struct Compiled(Library);
+pub(crate) struct Compiled(SharedLibrary);
 
 impl Compiled {
     /// The address of an exported function.
@@ -135,7 +135,7 @@ impl Context {
             return Err(reason);
         }
         // SAFETY: the code is ours, and has no initialisers.
-        let library = unsafe { Library::new(&path) };
+        let library = unsafe { SharedLibrary::open(&path) };
         library.map(Compiled).map_err(|error| error.to_string())
     }
 

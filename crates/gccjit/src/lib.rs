@@ -43,11 +43,12 @@ use loopwright_backend::{
 use loopwright_kernel::passes::expand_math::expanded_with;
 use loopwright_kernel::{FunctionKind, Module};
 use loopwright_native::{Entry, Made, NativeExecutable};
+use loopwright_threads::PerProcess;
 use lower::{EntryPoint, Refusal};
 use std::borrow::Cow;
 use std::ffi::c_int;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The backend's name.
@@ -86,7 +87,7 @@ pub struct GccJit {
     /// What instructions there are.
     level: Level,
     /// Loaded and tried at the first need, once.
-    loaded: OnceLock<Result<Arc<Loaded>, Unavailable>>,
+    loaded: PerProcess<Result<Arc<Loaded>, Unavailable>>,
 }
 
 impl Default for GccJit {
@@ -102,7 +103,7 @@ impl GccJit {
             path: None,
             optimisation: OPTIMISATION,
             level: Level::detect(),
-            loaded: OnceLock::new(),
+            loaded: PerProcess::new(),
         }
     }
 

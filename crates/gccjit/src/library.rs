@@ -5,6 +5,7 @@ use crate::ffi::{Api, FuncKind, MissingSymbol, types};
 use crate::probe::{Probed, SHORT, in_child};
 use libloading::Library;
 use loopwright_backend::Unavailable;
+use loopwright_threads::{PerProcess, linker};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The names that the library is looked for under: that of its one ABI, then that of development packages.
@@ -22,9 +23,11 @@ pub(crate) struct Loaded {
 
 /// One compilation at a time in a process: the compiler inside the library has global variables.
 pub(crate) fn one_at_a_time() -> MutexGuard<'static, ()> {
-    static LOCK: Mutex<()> = Mutex::new(());
+    // A forked child has its own: that of its parent may be held by a thread that is not there.
+    static LOCK: PerProcess<Mutex<()>> = PerProcess::new();
+    let lock = LOCK.get_or_init(Mutex::default);
     // What the lock guards is the library's own, and a panic of ours leaves it as it was.
-    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Loads the first of these libraries that there is, and tries it.
@@ -130,6 +133,7 @@ fn is_missing(name: &str, reason: &str) -> bool {
 }
 
 fn open(name: &str) -> Result<Library, libloading::Error> {
+    let _linker = linker();
     // SAFETY: the library is GCC's own, whose initialisers only set up its variables.
     unsafe { Library::new(name) }
 }
@@ -140,6 +144,7 @@ fn load_mathematics() {
     #[cfg(unix)]
     {
         use libloading::os::unix;
+        let _linker = linker();
         // SAFETY: the C library's mathematics have no initialisers of interest, and are mostly loaded already.
         let library =
             unsafe { unix::Library::open(Some("libm.so.6"), unix::RTLD_NOW | unix::RTLD_GLOBAL) };
@@ -158,6 +163,8 @@ fn trial(loaded: &Arc<Loaded>) -> Result<(), String> {
     let (function, _) = context.function(FuncKind::Exported, int, "lw_trial", &[]);
     let block = context.block(function, "entry");
     context.give(block, Some(context.integer(int, 42)));
+    // The library loads what it has compiled. A fork waits: no child could open the locks of the library and of the linker.
+    let _linker = linker();
     let compiled = context.compile_here()?;
     let address = compiled.address("lw_trial").ok_or("the function is lost")?;
     // SAFETY: the function was just described with this signature, and is alive as long as `compiled`.

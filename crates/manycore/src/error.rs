@@ -21,6 +21,12 @@ pub enum ManycoreError {
         /// What ended it, and what it was doing.
         how: String,
     },
+    /// It belongs to the process that this one was forked from.
+    #[error("`{device}`: {}", loopwright_threads::ThreadsError::Forked)]
+    Forked {
+        /// Which accelerator.
+        device: String,
+    },
     /// Its memory is used up.
     #[error("`{device}` has no {bytes} bytes left")]
     OutOfMemory {
@@ -51,9 +57,9 @@ impl From<ManycoreError> for DeviceError {
                 bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
             },
             ManycoreError::Firmware(error) => DeviceError::Backend(error),
-            ManycoreError::Start { .. } | ManycoreError::Refused { .. } => {
-                DeviceError::Other(error.to_string())
-            }
+            ManycoreError::Start { .. }
+            | ManycoreError::Forked { .. }
+            | ManycoreError::Refused { .. } => DeviceError::Other(error.to_string()),
         }
     }
 }

@@ -98,7 +98,7 @@ pub const NAME: &str = "manycore";
 
 loopwright_backend::register_backend!(-10, || {
     // One for all who ask, so that there are as many accelerators as there are said to be.
-    static ONE: std::sync::OnceLock<Manycore> = std::sync::OnceLock::new();
+    static ONE: loopwright_threads::PerProcess<Manycore> = loopwright_threads::PerProcess::new();
     let backend = ONE.get_or_init(Manycore::from_env).clone();
     loopwright_backend::Backend::device_backend(backend)
 });

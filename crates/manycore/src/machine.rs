@@ -24,6 +24,8 @@ pub(crate) struct Machine {
     name: String,
     /// Another for each.
     id: u64,
+    /// The process that started it, by its forks: children of that one have this machine's memory and locks, and no say.
+    generation: u64,
     link: Mutex<Link>,
     /// How it ended, once it has.
     lost: OnceLock<String>,
@@ -77,6 +79,7 @@ impl Machine {
         let machine = Machine {
             name: name.to_owned(),
             id: NEXT.fetch_add(1, Ordering::Relaxed),
+            generation: link.generation,
             link: Mutex::new(link),
             lost: OnceLock::new(),
             garbage: Mutex::default(),
@@ -135,11 +138,17 @@ impl Machine {
 
     /// Gives a slab back, at the next occasion.
     pub(crate) fn discard_slab(&self, slab: u64) {
+        if !self.is_ours() {
+            return;
+        }
         self.garbage().slabs.push(slab);
     }
 
     /// Unloads a program, at the next occasion.
     pub(crate) fn discard_program(&self, program: u64) {
+        if !self.is_ours() {
+            return;
+        }
         self.garbage().programs.push(program);
     }
 
@@ -272,6 +281,12 @@ impl Machine {
         fill: impl FnOnce(&mut Window),
         take: impl FnOnce(&Window) -> R,
     ) -> Result<R, ManycoreError> {
+        // Before the lock, which a thread of the parent may have, and before anything is written where the parent's commands are.
+        if !self.is_ours() {
+            return Err(ManycoreError::Forked {
+                device: self.name.clone(),
+            });
+        }
         let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
         self.clear_garbage(&mut link, during)?;
         fill(&mut link.window);
@@ -289,6 +304,11 @@ impl Machine {
                 reason: link.window.text(),
             }),
         }
+    }
+
+    /// Whether it was started by this process, and not by one that this one was forked from: that one talks to it.
+    fn is_ours(&self) -> bool {
+        self.generation == loopwright_threads::generation()
     }
 
     fn garbage(&self) -> MutexGuard<'_, Garbage> {
@@ -434,6 +454,8 @@ impl Link {
             .arg(settings.local_memory.to_string())
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::from(window_file))
+            // It asks for no variables, and another thread's library may be changing them.
+            .env_clear()
             // Away from the terminal's signals: whether the host ends is the host's choice.
             .process_group(0)
             .spawn()?;
@@ -447,9 +469,6 @@ impl Link {
 
     /// Rings, and waits until it rings back.
     fn ring(&mut self) -> io::Result<()> {
-        if !self.is_ours() {
-            return Err(io::Error::other(loopwright_threads::ThreadsError::Forked));
-        }
         let byte = [1u8];
         // SAFETY: one byte that lives for the call. Not `write`: that raises a signal, which would end a host that
         // does not ignore it, where the other side is gone.
@@ -465,11 +484,6 @@ impl Link {
             return Err(io::Error::last_os_error());
         }
         self.doorbell.read_exact(&mut [0])
-    }
-
-    /// Whether it was started by this process, and not by the one that this one was forked from: that one talks to it.
-    fn is_ours(&self) -> bool {
-        self.generation == loopwright_threads::generation()
     }
 
     /// Ends the process and waits until it is gone.
@@ -499,7 +513,8 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        if self.is_ours() {
+        // A child that was forked leaves it to its parent.
+        if self.generation == loopwright_threads::generation() {
             self.stop();
         }
     }

@@ -7,6 +7,7 @@ use crate::settings::Settings;
 use crate::toolchain::Toolchain;
 use loopwright_backend::{BackendError, Unavailable};
 use loopwright_cc::Compiler;
+use loopwright_threads::PerProcess;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -15,11 +16,11 @@ pub(crate) struct Shared {
     pub(crate) settings: Result<Settings, Unavailable>,
     pub(crate) counters: Arc<CounterCells>,
     /// Found and asked who it is at the first need, once.
-    toolchain: OnceLock<Result<Toolchain, Unavailable>>,
+    toolchain: PerProcess<Result<Toolchain, Unavailable>>,
     /// Where compiled code is kept, as the first program that was compiled with a cache has it.
     cache: OnceLock<PathBuf>,
-    /// Accelerators that somebody has, by their number.
-    devices: Mutex<Vec<Weak<ManycoreDevice>>>,
+    /// Accelerators that somebody has, by their number; a forked child has others than its parent, which talks to its own.
+    devices: PerProcess<Mutex<Vec<Weak<ManycoreDevice>>>>,
 }
 
 impl Shared {
@@ -28,9 +29,9 @@ impl Shared {
         Shared {
             settings,
             counters: Arc::default(),
-            toolchain: OnceLock::new(),
+            toolchain: PerProcess::new(),
             cache: OnceLock::new(),
-            devices: Mutex::default(),
+            devices: PerProcess::new(),
         }
     }
 
@@ -68,10 +69,8 @@ impl Shared {
             return Vec::new();
         };
         let count = settings.devices;
-        let mut known = shared
-            .devices
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let known = shared.devices.get_or_init(Mutex::default);
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
         known.resize(count, Weak::new());
         let mut devices = Vec::with_capacity(count);
         for (number, known) in known.iter_mut().enumerate() {

@@ -36,9 +36,11 @@
 //! ```
 
 mod executable;
+mod library;
 mod machine;
 mod runtime;
 
 pub use executable::{Entry, Made, NativeExecutable};
+pub use library::SharedLibrary;
 pub use machine::target;
 pub use runtime::{Runtime, Task, run_parallel};

@@ -3,7 +3,7 @@
 use crate::abi::{ENTRY_SYMBOL, Entry};
 use crate::error::PluginError;
 use crate::trust::Trusted;
-use libloading::Library;
+use loopwright_native::SharedLibrary;
 use std::path::{Path, PathBuf};
 
 /// Loads a plug-in's library for good, and finds its entry point.
@@ -12,14 +12,17 @@ use std::path::{Path, PathBuf};
 /// have registered live in it, and none of them says when it is done.
 pub(crate) fn entry(trusted: Trusted, asked: &Path) -> Result<Entry, PluginError> {
     let name = name_to_load(&trusted);
-    let library = open(&name).map_err(|error| PluginError::Library {
+    // SAFETY: loading runs the library's initialisers. That they are those of somebody whom we trust is
+    // what was checked.
+    let library = unsafe { SharedLibrary::open(&name) };
+    let library = library.map_err(|error| PluginError::Library {
         path: asked.to_owned(),
         // The system tells of the name it was given, which says nothing to anybody.
         reason: error
             .to_string()
             .replace(&*name.to_string_lossy(), &asked.to_string_lossy()),
     })?;
-    let library: &'static Library = Box::leak(Box::new(library));
+    let library: &'static SharedLibrary = Box::leak(Box::new(library));
     // Loaders know a library by the name it was loaded by. The descriptor stays open with the library,
     // so that its number, which is in the name, is never another file's.
     std::mem::forget(trusted.file);
@@ -50,19 +53,4 @@ fn name_to_load(trusted: &Trusted) -> PathBuf {
 #[cfg(not(target_os = "linux"))]
 fn name_to_load(trusted: &Trusted) -> PathBuf {
     trusted.path.clone()
-}
-
-/// Loads a library, with all its symbols at once and none of them visible to others.
-#[cfg(unix)]
-fn open(name: &Path) -> Result<Library, libloading::Error> {
-    use libloading::os::unix;
-    // SAFETY: loading runs the library's initialisers. That they are those of somebody whom we trust is
-    // what was checked.
-    unsafe { unix::Library::open(Some(name), unix::RTLD_NOW | unix::RTLD_LOCAL) }.map(Library::from)
-}
-
-#[cfg(not(unix))]
-fn open(name: &Path) -> Result<Library, libloading::Error> {
-    // SAFETY: loading runs the library's initialisers; the user named the file or its directory.
-    unsafe { Library::new(name) }
 }

@@ -37,8 +37,11 @@ def test_code_of_functions_that_are_gone_is_freed():
 
 
 @linux
-def test_children_forked_while_threads_compute_do_not_hang():
-    ran = in_process("import soak_safety; assert soak_safety.forks(10)")
+@pytest.mark.parametrize(("device", "count"), [("x86", 10), ("cc", 4), ("gccjit", 4), ("interp", 4), ("manycore", 3)])
+def test_children_forked_while_threads_compute_do_not_hang(device, count):
+    if device not in {known.name.split(":")[0] for known in lw.devices()}:
+        pytest.skip(f"there is no device {device}")
+    ran = in_process(f"import soak_safety; assert soak_safety.forks({count})", LOOPWRIGHT_DEVICE=device)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
@@ -73,15 +76,26 @@ except Exception as error:
     print("SKIPPED", error)
     sys.exit(0)
 
-def child():
+def drops():
     global x, device
     del x, device
     import gc
     gc.collect()
     return 0
 
-for _ in range(3):
-    assert soak_safety.in_child(child) == 0
+def uses():
+    try:
+        (x + 1.0).tolist()
+    except Exception as error:
+        return 0 if "forked" in str(error) else 3
+    return 4
+
+def computes():
+    with lw.use_device("manycore"):
+        return 0 if float(lw.sum(lw.asarray(np.arange(5.0, dtype=np.float32)))) == 10.0 else 5
+
+for child in (drops, uses, computes):
+    assert soak_safety.in_child(child) == 0, child
 assert float(lw.sum(x + 1.0)) == 21.0
 """
     ran = in_process(code)

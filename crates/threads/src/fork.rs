@@ -7,9 +7,9 @@
 
 use crate::park::lock;
 use std::any::Any;
-use std::cell::RefCell;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, Once};
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, Once};
 
 /// How many forks lie between the first process and this one.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
@@ -43,6 +43,48 @@ pub fn generation() -> u64 {
 pub fn hold_over_fork(hold: Hold) {
     watch();
     lock(&HOLDS).push(hold);
+}
+
+/// The same, but for the first caller with a flag only. No `Once`: a child that is forked while one runs waits for its end for ever.
+pub(crate) fn hold_once(held: &AtomicBool, hold: Hold) {
+    if !held.swap(true, Ordering::AcqRel) {
+        hold_over_fork(hold);
+    }
+}
+
+/// Taken by whoever loads or unloads a shared library. A fork waits for it: the dynamic linker has locks of its own, which no
+/// child can open that is forked while another thread is in the linker.
+/// What is loaded may fork itself; it must not load anything through this meanwhile.
+pub fn linker() -> LinkerGuard {
+    static HELD: AtomicBool = AtomicBool::new(false);
+    hold_once(&HELD, || match IN_LINKER.get() {
+        // Initialisers of a library that is being loaded fork: the child has the thread that holds the lock.
+        true => Box::new(()),
+        false => Box::new(lock(&LINKER)),
+    });
+    let held = lock(&LINKER);
+    IN_LINKER.set(true);
+    LinkerGuard { _held: held }
+}
+
+static LINKER: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    /// Whether this thread holds the lock of the linker.
+    static IN_LINKER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The right to load and unload shared libraries; see [`linker`].
+#[must_use = "others may load libraries once it is dropped"]
+#[derive(Debug)]
+pub struct LinkerGuard {
+    _held: MutexGuard<'static, ()>,
+}
+
+impl Drop for LinkerGuard {
+    fn drop(&mut self) {
+        IN_LINKER.set(false);
+    }
 }
 
 #[cfg(unix)]

@@ -1,12 +1,13 @@
 //! The fork-join pool of the process.
 
 use crate::error::ThreadsError;
-use crate::fork::hold_over_fork;
+use crate::fork::hold_once;
 use crate::fork_join::{ForkJoin, MOST_THREADS, Pinning, refuse_too_many};
 use crate::park::lock;
 use std::ffi::OsStr;
 use std::num::NonZero;
-use std::sync::{Mutex, MutexGuard, Once, OnceLock};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// The pool, or why there is none, from its first use on.
 static GLOBAL: OnceLock<Result<ForkJoin, ThreadsError>> = OnceLock::new();
@@ -17,8 +18,8 @@ static CONFIGURED: Mutex<Option<NonZero<usize>>> = Mutex::new(None);
 
 /// Locks what the pool is to be. A fork waits until the pool is made, so that a child finds it made or not begun.
 fn configured() -> MutexGuard<'static, Option<NonZero<usize>>> {
-    static HELD: Once = Once::new();
-    HELD.call_once(|| hold_over_fork(|| Box::new(lock(&CONFIGURED))));
+    static HELD: AtomicBool = AtomicBool::new(false);
+    hold_once(&HELD, || Box::new(lock(&CONFIGURED)));
     lock(&CONFIGURED)
 }
 
@@ -81,8 +82,8 @@ fn new_pool(configured: Option<NonZero<usize>>) -> Result<ForkJoin, ThreadsError
 /// The pool of a process that was forked from one with a pool; one for each such process.
 fn in_child() -> Result<&'static ForkJoin, ThreadsError> {
     static POOL: Mutex<Option<&'static ForkJoin>> = Mutex::new(None);
-    static HELD: Once = Once::new();
-    HELD.call_once(|| hold_over_fork(|| Box::new(lock(&POOL))));
+    static HELD: AtomicBool = AtomicBool::new(false);
+    hold_once(&HELD, || Box::new(lock(&POOL)));
     // Before the other lock: a fork takes them in this order.
     let configured = *configured();
     let mut pool = lock(&POOL);

@@ -66,6 +66,7 @@ pub mod interrupt;
 mod lines;
 mod observe;
 mod park;
+mod per_process;
 pub mod queue;
 mod short_lock;
 mod sync;
@@ -73,8 +74,9 @@ mod task_queue;
 
 pub use error::{Cause, Failure, ThreadsError};
 pub use event::Event;
-pub use fork::{generation, hold_over_fork};
+pub use fork::{LinkerGuard, generation, hold_over_fork, linker};
 pub use fork_join::{ForkJoin, Pinning};
 pub use observe::{LoopObserver, LoopThread, observing};
+pub use per_process::PerProcess;
 pub use short_lock::{ShortGuard, ShortLock};
 pub use task_queue::{InlineQueue, Job, Task, TaskQueue};
