@@ -11,7 +11,9 @@ use std::fmt::Write;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+#[cfg(unix)]
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -191,15 +193,17 @@ fn with_source_line(mut log: String, source: &str, path: &Path) -> String {
 }
 
 /// What a program that ended left.
-pub(crate) struct Finished {
-    pub(crate) success: bool,
+#[derive(Debug)]
+pub struct Finished {
+    /// Whether it ended with status 0.
+    pub success: bool,
     /// Everything it wrote.
-    pub(crate) log: String,
+    pub log: String,
 }
 
 /// Why a program did not run to its end.
 #[derive(Debug)]
-pub(crate) enum RunFailure {
+pub enum RunFailure {
     /// Whoever waited for it was told to end.
     Interrupted,
     /// Something else, in words.
@@ -215,16 +219,96 @@ impl From<String> for RunFailure {
 /// The longest wait before asking whether to wait on.
 const QUESTIONS: Duration = Duration::from_millis(25);
 
+/// Whether a child's status was lost in this process. Where SIGCHLD is ignored, or another part of the program waits for all
+/// children, the system tells us only that a child has ended. Both are the program's own choice.
+#[cfg(unix)]
+static STATUS_IS_LOST: AtomicBool = AtomicBool::new(false);
+
 /// Runs a program to its end, or kills it, with all it started, after `limit`.
+///
+/// Where the status of children is lost, because SIGCHLD is ignored or others wait for them, a shell writes it down.
 ///
 /// # Errors
 /// Why it did not run to its end. Where `check` says that the caller was told to end, it is killed as well.
-pub(crate) fn run_limited(
-    mut command: Command,
+pub fn run_limited(
+    command: Command,
     limit: Duration,
     check: impl Fn() -> Result<(), Interrupted>,
 ) -> Result<Finished, RunFailure> {
     let program = command.get_program().to_string_lossy().into_owned();
+    let finished = |status: ExitStatus, mut log: String| {
+        if !status.success() && log.trim().is_empty() {
+            let _ = write!(log, "{program} ended with {status} and said nothing");
+        }
+        Finished {
+            success: status.success(),
+            log,
+        }
+    };
+    let lost = |error: &std::io::Error| format!("{program} was lost: {error}");
+    #[cfg(unix)]
+    let shell = under_shell(&command);
+    #[cfg(unix)]
+    if STATUS_IS_LOST.load(Ordering::Relaxed) {
+        let (_, log) = run_once(shell, &program, limit, check)?;
+        let (status, log) = status_of_shell(log).ok_or_else(|| format!("{program} was lost"))?;
+        return Ok(finished(status, log));
+    }
+    let (status, log) = run_once(command, &program, limit, &check)?;
+    match status {
+        Ok(status) => Ok(finished(status, log)),
+        #[cfg(unix)]
+        Err(error) if error.raw_os_error() == Some(libc::ECHILD) => {
+            STATUS_IS_LOST.store(true, Ordering::Relaxed);
+            let (_, log) = run_once(shell, &program, limit, check)?;
+            let (status, log) = status_of_shell(log).ok_or_else(|| lost(&error))?;
+            Ok(finished(status, log))
+        }
+        Err(error) => Err(lost(&error).into()),
+    }
+}
+
+/// What a shell writes before the status of its command.
+#[cfg(unix)]
+const STATUS: &str = "\nstatus of the command: ";
+
+/// The same command, run by a shell that writes its status to the end of the log. A shell waits for its children whatever
+/// dispositions it was started with.
+#[cfg(unix)]
+fn under_shell(command: &Command) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    let script = r#"status=$1; shift; "$@"; printf '%s%s\n' "$status" "$?""#;
+    shell.args(["-c", script, "sh", STATUS]);
+    shell.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    if let Some(directory) = command.get_current_dir() {
+        shell.current_dir(directory);
+    }
+    shell
+}
+
+/// The status at the end of a shell's log, and the log without it.
+#[cfg(unix)]
+fn status_of_shell(mut log: String) -> Option<(ExitStatus, String)> {
+    use std::os::unix::process::ExitStatusExt;
+    let at = log.rfind(STATUS)?;
+    let code: i32 = log[at + STATUS.len()..].trim().parse().ok()?;
+    log.truncate(at);
+    Some((ExitStatus::from_raw((code & 0xff) << 8), log))
+}
+
+/// Runs a command to its end: what waiting for it gave, and all it wrote.
+fn run_once(
+    mut command: Command,
+    program: &str,
+    limit: Duration,
+    check: impl Fn() -> Result<(), Interrupted>,
+) -> Result<(std::io::Result<ExitStatus>, String), RunFailure> {
     // Into a file, not a pipe: nobody has to read along, and children that outlive their parent
     // do not keep it open.
     let mut log = scratch_file().map_err(|error| format!("no temporary file: {error}"))?;
@@ -260,7 +344,7 @@ pub(crate) fn run_limited(
     let status = loop {
         let left = limit.saturating_sub(from.elapsed());
         match receive.recv_timeout(left.min(QUESTIONS)) {
-            Ok(status) => break status.map_err(|error| format!("{program} was lost: {error}"))?,
+            Ok(status) => break status,
             Err(_) if check().is_err() => return Err(kill(RunFailure::Interrupted)),
             Err(_) if from.elapsed() < limit => {}
             Err(_) => {
@@ -275,14 +359,7 @@ pub(crate) fn run_limited(
     log.seek(SeekFrom::Start(0))
         .and_then(|_| log.read_to_end(&mut text))
         .map_err(|error| format!("what {program} said cannot be read: {error}"))?;
-    let mut text = String::from_utf8_lossy(&text).into_owned();
-    if !status.success() && text.trim().is_empty() {
-        let _ = write!(text, "{program} ended with {status} and said nothing");
-    }
-    Ok(Finished {
-        success: status.success(),
-        log: text,
-    })
+    Ok((status, String::from_utf8_lossy(&text).into_owned()))
 }
 
 #[cfg(unix)]

@@ -33,7 +33,7 @@ mod command;
 mod find;
 mod library;
 
-pub use command::compile_source_command;
+pub use command::{Finished, RunFailure, compile_source_command, run_limited};
 pub use find::Compiler;
 
 use command::{Job, file_error};

@@ -3,18 +3,14 @@
 use crate::NAME;
 use loopwright_backend::BackendError;
 use loopwright_cache::{Cache, Entry, Key, usable};
-use loopwright_cc::{Compiler, Settings, compile_source_command};
+use loopwright_cc::{Compiler, RunFailure, Settings, compile_source_command, run_limited};
 use loopwright_emit::{ABI_VERSION, Emitted};
-use loopwright_files::{ScratchFolder, scratch_file};
+use loopwright_files::ScratchFolder;
+use loopwright_threads::PerProcess;
 use std::ffi::OsStr;
-use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 /// The accelerator's program, as one text; each part uses those before it.
 const FIRMWARE: &str = concat!(
@@ -65,6 +61,9 @@ impl Built {
     }
 }
 
+/// Images of the firmware, by what they were made of.
+type Firmware = Vec<(Key, Arc<[u8]>)>;
+
 /// A compiler with settings.
 pub(crate) struct Toolchain {
     compiler: Compiler,
@@ -99,14 +98,15 @@ impl Toolchain {
 
     /// The firmware, made once in a process for each compiler.
     pub(crate) fn firmware(&self, cache: Option<&Path>) -> Result<Arc<[u8]>, BackendError> {
-        static MADE: Mutex<Vec<(Key, Arc<[u8]>)>> = Mutex::new(Vec::new());
+        static MADE: PerProcess<Mutex<Firmware>> = PerProcess::new();
         let mut command = Command::new(&self.compiler.path);
         command.args(&self.compiler.arguments);
         command.args(["-std=gnu11", "-O2", "-w", "-pthread"]);
         command.args(["-o", "module.image", "module.c", "-ldl"]);
         let key = self.key(&command, FIRMWARE);
         // Held while it is made: those who come meanwhile want the same.
-        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = MADE.get_or_init(Mutex::default);
+        let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, image)) = made.iter().find(|(known, _)| *known == key) {
             return Ok(Arc::clone(image));
         }
@@ -154,9 +154,9 @@ impl Toolchain {
         let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
         let mut log = format!("{}\n", words.join(" "));
         let image_path = directory.path().join("module.image");
-        let failure = match run_limited(command, self.settings.timeout) {
-            Ok((true, said)) => {
-                log.push_str(&said);
+        let failure = match run_limited(command, self.settings.timeout, || Ok(())) {
+            Ok(finished) if finished.success => {
+                log.push_str(&finished.log);
                 match std::fs::read(&image_path) {
                     Ok(image) => {
                         let built = Built {
@@ -173,8 +173,9 @@ impl Toolchain {
                     Err(error) => format!("it made no image: {error}"),
                 }
             }
-            Ok((false, said)) => said,
-            Err(reason) => reason,
+            Ok(finished) => finished.log,
+            Err(RunFailure::Failed(reason)) => reason,
+            Err(RunFailure::Interrupted) => unreachable!("nobody asks it to end"),
         };
         // The source stays for whoever looks into this.
         let kept = directory.keep().join("module.c");
@@ -198,55 +199,6 @@ fn frames(directory: &Path) -> String {
         text.push_str(&std::fs::read_to_string(path).unwrap_or_default());
     }
     text
-}
-
-/// Runs a program to its end, or kills it, with all it started, after `limit`. Gives whether it succeeded and what
-/// it said.
-fn run_limited(mut command: Command, limit: Duration) -> Result<(bool, String), String> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let no_file = |error: std::io::Error| format!("there is no temporary file: {error}");
-    // Into a file, not a pipe: nobody has to read along.
-    let mut said = scratch_file().map_err(no_file)?;
-    let handle = |file: &File| file.try_clone().map_err(no_file);
-    command.stdin(Stdio::null());
-    command.stdout(handle(&said)?).stderr(handle(&said)?);
-    // A group of its own, so that a compiler's helpers can be ended with it.
-    command.process_group(0);
-    let mut child = command
-        .spawn()
-        .map_err(|error| format!("{program} does not start: {error}"))?;
-    let began = Instant::now();
-    let mut pause = Duration::from_micros(500);
-    let status = loop {
-        let ended = child.try_wait();
-        if let Some(status) = ended.map_err(|error| format!("{program} was lost: {error}"))? {
-            break status;
-        }
-        if began.elapsed() > limit {
-            if let Ok(group) = libc::pid_t::try_from(child.id()) {
-                // SAFETY: a plain system call. The group is that of a child which has not been waited for, so its
-                // number cannot belong to anybody else.
-                unsafe { libc::kill(-group, libc::SIGKILL) };
-            }
-            // Killed, it ends at once.
-            let _ = child.wait();
-            return Err(format!(
-                "{program} was killed after {} seconds; LOOPWRIGHT_CC_TIMEOUT sets the limit",
-                limit.as_secs()
-            ));
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(8));
-    };
-    let mut bytes = Vec::new();
-    said.seek(SeekFrom::Start(0))
-        .and_then(|_| said.read_to_end(&mut bytes))
-        .map_err(|error| format!("what {program} said cannot be read: {error}"))?;
-    let mut text = String::from_utf8_lossy(&bytes).into_owned();
-    if !status.success() && text.trim().is_empty() {
-        let _ = write!(text, "{program} ended with {status} and said nothing");
-    }
-    Ok((status.success(), text))
 }
 
 fn file_error(action: &'static str, path: &Path, error: &std::io::Error) -> BackendError {
