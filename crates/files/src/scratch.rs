@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
 
 /// How the names of all such folders begin, and of nothing else: what begins like this and is not locked is removed.
@@ -31,9 +31,12 @@ impl ScratchFolder {
     /// A folder for temporary files that is not there or cannot be written to; the text names it, and the variable that
     /// chose it.
     pub fn new(purpose: &str) -> io::Result<ScratchFolder> {
-        static SWEPT: Once = Once::new();
+        // No `Once`: a child that is forked while another thread sweeps would wait for that thread for ever.
+        static SWEPT: AtomicBool = AtomicBool::new(false);
         let parent = std::env::temp_dir();
-        SWEPT.call_once(|| remove_abandoned(&parent));
+        if !SWEPT.swap(true, Ordering::Relaxed) {
+            remove_abandoned(&parent);
+        }
         ScratchFolder::inside(&parent, purpose).map_err(|error| explain(&parent, error))
     }
 

@@ -13,13 +13,13 @@ use loopwright_runtime::{
     Code, CodeOptions, Context, Device, LinkOptions, Runtime, RuntimeError, RuntimeOptions, Stream,
     Usage,
 };
-use loopwright_threads::ThreadsError;
 use loopwright_threads::interrupt::{Interrupted, catching};
+use loopwright_threads::{PerProcess, ThreadsError};
 use std::cell::RefCell;
 use std::num::NonZero;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 /// A device that tensors are computed on, with everything that has been compiled for it.
@@ -165,7 +165,7 @@ impl Session {
     /// # Errors
     /// [`RuntimeError`] where no device works.
     pub fn current() -> Result<Session, RuntimeError> {
-        static BEST: OnceLock<Session> = OnceLock::new();
+        static BEST: PerProcess<Session> = PerProcess::new();
         let scoped = CURRENT.with_borrow(|scopes| scopes.last().cloned());
         if let Some(session) = scoped.or_else(|| BEST.get().cloned()) {
             return Ok(session);

@@ -13,12 +13,13 @@ use loopwright_looptree::{Plan, Schedule, print_schedule, print_tree};
 use loopwright_lower::KernelParam;
 use loopwright_ops::DType;
 use loopwright_symbolic::{Equation, Expr, unify};
+use loopwright_threads::PerProcess;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Arguments by name.
 pub(super) fn arguments<'py>(
@@ -104,7 +105,8 @@ pub(super) fn sizes_of(graph: &Graph, given: &[(String, Bound<'_, PyAny>)]) -> P
 /// Compilers by device and strictness.
 type Compilers = HashMap<(String, bool), Arc<Compiler>>;
 
-static COMPILERS: LazyLock<Mutex<Compilers>> = LazyLock::new(Mutex::default);
+/// A forked child has its own: threads of its parent may have been in the middle of theirs.
+static COMPILERS: PerProcess<Mutex<Compilers>> = PerProcess::new();
 
 /// Compiles programs for one backend, each only once.
 #[pyclass(name = "Compiler", module = "loopwright.loops", frozen)]
@@ -116,7 +118,8 @@ impl PyCompiler {
     /// The compiler that all plans share.
     pub(super) fn shared(device: &str, strict: bool) -> PyResult<PyCompiler> {
         let key = (device.to_owned(), strict);
-        let known = || COMPILERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let compilers = COMPILERS.get_or_init(Mutex::default);
+        let known = || compilers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(compiler) = known().get(&key) {
             return Ok(PyCompiler {
                 compiler: Arc::clone(compiler),
