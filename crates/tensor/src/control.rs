@@ -17,7 +17,7 @@ use crate::error::{ErrorKind, TensorError};
 use crate::jit::{Jit, jit};
 use crate::node::Tensor;
 use crate::ops::{AxisRef, axis_place, realize, select, stack};
-use crate::recurrence::looped;
+use crate::recurrence::{looped, without_steps};
 use crate::shape::{Axis, Shape};
 use crate::size;
 use crate::trace;
@@ -260,11 +260,13 @@ pub fn scan<C: Tree, X: Tree, Y: Tree>(
     }
     let alike = |before: &C, after: &C| check_alike("scan", before, after);
     let looped = looped(first, xs, (&length, &places), &step, alike);
+    let of_none = || without_steps(first, xs, (&length, &places), &step, alike);
     match (looped, known) {
         (Ok((_, outputs)), Some(0)) => Ok((first.replace(&mut Tensor::clone), outputs)),
         (Ok(found), _) => Ok(found),
         // What cannot be a loop is written out; where the step itself is wrong, that says so.
-        (Err(error), None | Some(0)) => Err(error),
+        (Err(error), None) => Err(error),
+        (Err(_), Some(0)) => of_none(),
         (Err(error), Some(length)) if length > MAX_UNROLLED => Err(error),
         (Err(_), Some(length)) => written_out(first, xs, &places, length, step),
     }

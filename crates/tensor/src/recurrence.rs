@@ -6,6 +6,7 @@
 //! together from outside: all that leaves the loop is a [`Kind::Recurred`], whose operands are the value and then, for
 //! everything that is carried, its formula and what stands for it one step back.
 
+use crate::control::MAX_UNROLLED;
 use crate::error::{ErrorKind, TensorError};
 use crate::node::{Kind, Tensor, View};
 use crate::ops::select;
@@ -64,6 +65,36 @@ fn refuse(reason: impl Into<String>) -> TensorError {
     })
 }
 
+/// No steps of a step that cannot be a part of a loop: it is called once, for the shapes of its outputs.
+///
+/// # Errors
+/// Where the step is wrong by itself.
+#[track_caller]
+pub(crate) fn without_steps<C: Tree, X: Tree, Y: Tree>(
+    first: &C,
+    xs: &X,
+    (size, places): (&Expr, &[usize]),
+    step: impl Fn(&C, &X) -> (C, Y),
+    alike: impl Fn(&C, &C) -> Result<(), TensorError>,
+) -> Result<(C, Y), TensorError> {
+    let given = first.replace(&mut |leaf| stand_in(leaf.shape().clone(), leaf));
+    let mut at = 0;
+    let x = xs.replace(&mut |leaf| {
+        at += 1;
+        without(leaf, places[at - 1])
+    });
+    let (after, output) = trace::mapped(|| step(&given, &x));
+    alike(first, &after)?;
+    for tensor in after.leaves().iter().chain(&output.leaves()) {
+        tensor.check()?;
+    }
+    let empty = |leaf: &Tensor| Tensor::zeros(with_axis(size, leaf.shape()), leaf.dtype());
+    Ok((
+        first.replace(&mut Tensor::clone),
+        output.replace(&mut |leaf| empty(leaf)),
+    ))
+}
+
 /// Steps along an axis of this size as one loop. `places` says where the axis is in each tensor of `xs`.
 ///
 /// # Errors
@@ -77,9 +108,13 @@ pub(crate) fn looped<C: Tree, X: Tree, Y: Tree>(
     alike: impl Fn(&C, &C) -> Result<(), TensorError>,
 ) -> Result<(C, Y), TensorError> {
     if trace::is_scanned() {
-        return Err(refuse(
-            "a loop inside the step of another is written out, and its number of steps is not known",
-        ));
+        let reason = match size.as_const() {
+            None => "its number of steps is not known".to_owned(),
+            Some(steps) => format!("it has {steps} steps, and {MAX_UNROLLED} are the most"),
+        };
+        return Err(refuse(format!(
+            "a loop inside the step of another is written out, and {reason}"
+        )));
     }
     let mut replay = Replay::new(size.clone());
     let is_first = first_step(size)?;

@@ -128,6 +128,45 @@ fn no_steps_carry_what_they_start_from() -> Result<(), TensorError> {
     near("h", &h, &first.0)
 }
 
+#[test]
+fn no_steps_of_what_cannot_be_a_loop_have_outputs_without_elements() -> Result<(), TensorError> {
+    let first = waves(&[3], 0.3);
+    // A loop in the step of a loop, both without steps.
+    let x = Tensor::zeros([0, 0, 3], DType::F64);
+    let (last, all) = scan(&first, &x, 0, |carried, rows| {
+        let inner = scan(carried, rows, 0, |carried, row| {
+            (carried * 0.5 + row, carried + row)
+        });
+        let (last, all) = inner.expect("it can be written out");
+        (last, all.sum(0))
+    })?;
+    assert_eq!(all.sizes()?, [0, 3]);
+    near("last", &last, &first)?;
+    // A gather from what is carried.
+    let places = Tensor::zeros([0, 2], DType::I64);
+    let (last, all) = scan(&first, &places, 0, |carried, at| {
+        (carried * 0.5, carried.take(at, 0))
+    })?;
+    assert_eq!(all.sizes()?, [0, 2]);
+    near("last", &last, &first)
+}
+
+#[test]
+fn a_loop_inside_of_a_loop_with_too_many_steps_names_their_number() {
+    let x = Tensor::zeros([1500, 1500], DType::F64);
+    let found = scan(&Tensor::scalar(0.0f64), &x, 0, |carried, row| {
+        match scan(carried, row, 0, |carried, x| (carried + x, x.clone())) {
+            Ok((last, all)) => (last, all.sum(0)),
+            Err(error) => (carried.clone(), Tensor::from_error(error)),
+        }
+    });
+    let error = found.map(|_| ()).unwrap_err().to_string();
+    assert!(
+        error.contains("1500 steps, and 1024 are the most"),
+        "{error}"
+    );
+}
+
 fn loss(((h, c), all): &((Tensor, Tensor), Tensor)) -> Tensor {
     h.square().sum(..) + c.sin().sum(..) + all.square().sum(..)
 }
