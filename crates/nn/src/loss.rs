@@ -3,7 +3,7 @@
 //! What is compared has one shape: scores of shape `[n, 1]` and targets of `[n]` would be broadcast to `[n, n]`, and the
 //! mean over all pairs is a number that looks like a loss. So shapes that differ are an error that names both.
 
-use loopwright_tensor::{Axis, DType, Tensor, TensorError, select};
+use loopwright_tensor::{Axis, Tensor, TensorError, select};
 
 /// Whether two axes have one size; where one is not known yet, that is seen when it is.
 fn same_size(a: &Axis, b: &Axis) -> bool {
@@ -82,9 +82,13 @@ pub fn mean_absolute_error(x: &Tensor, target: &Tensor) -> Tensor {
     })
 }
 
-/// Squared for differences up to `bound`, in proportion to them beyond.
+/// Squared for differences up to `bound`, which is above 0, in proportion to them beyond.
 #[track_caller]
 pub fn huber(x: &Tensor, target: &Tensor, bound: f64) -> Tensor {
+    if !(bound > 0.0 && bound.is_finite()) {
+        let reason = format!("the bound is {bound}, and has to be a number above 0");
+        return Tensor::from_error(x.refusal("huber", &reason));
+    }
     of_one_shape("huber", x, target, |x, target| {
         let far = (x - target).abs();
         let near = far.square() * 0.5;
@@ -100,9 +104,13 @@ pub fn cross_entropy(scores: &Tensor, labels: &Tensor) -> Tensor {
     nll(&scores.log_softmax(-1), labels)
 }
 
-/// As [`cross_entropy`], where every label stands for a share of `smoothing` of all classes alike.
+/// As [`cross_entropy`], where every label stands for a share of `smoothing`, from 0 to 1, of all classes alike.
 #[track_caller]
 pub fn cross_entropy_smoothed(scores: &Tensor, labels: &Tensor, smoothing: f64) -> Tensor {
+    if !(0.0..=1.0).contains(&smoothing) {
+        let reason = format!("the smoothing is {smoothing}, and has to be from 0 to 1");
+        return Tensor::from_error(scores.refusal("cross_entropy_smoothed", &reason));
+    }
     let logs = scores.log_softmax(-1);
     nll(&logs, labels) * (1.0 - smoothing) - logs.mean(..) * smoothing
 }
@@ -160,12 +168,19 @@ pub fn hinge(scores: &Tensor, target: &Tensor) -> Tensor {
     })
 }
 
-/// 1 minus the cosine of the angle between vectors along the last axis.
+/// 1 minus the cosine of the angle between vectors along the last axis. It is 1 where a vector is 0.
 #[track_caller]
 pub fn cosine_distance(a: &Tensor, b: &Tensor) -> Tensor {
+    /// The vectors of length 1. They are divided by their largest element first: squares of all lengths are then in range.
+    fn directions(x: &Tensor) -> Tensor {
+        let largest = x.abs().keep_axes(|x| x.max(-1), -1).stop_gradient();
+        let scale = select(&largest.gt(0), &largest, &largest.ones_like());
+        let x = x / scale;
+        // Of a vector of 0 the length is 0; every other is 1 or more long.
+        let squares = x.square().keep_axes(|x| x.sum(-1), -1);
+        x / squares.maximum(0.5).sqrt()
+    }
     of_one_shape("cosine_distance", a, b, |a, b| {
-        let small = if a.dtype() == DType::F64 { 1e-12 } else { 1e-8 };
-        let lengths = (a.square().sum(-1) * b.square().sum(-1) + small).sqrt();
-        (1.0 - (a * b).sum(-1) / lengths).mean(..)
+        (1.0 - (directions(a) * directions(b)).sum(-1)).mean(..)
     })
 }

@@ -5,6 +5,7 @@ use loopwright_nn::{
     kl_divergence, mean_absolute_error, mean_squared_error, nll,
 };
 use loopwright_tensor::{DType, Tensor};
+use loopwright_x86 as _;
 
 type Loss = fn(&Tensor, &Tensor) -> Tensor;
 
@@ -114,4 +115,52 @@ fn axes_with_names_meet_by_name() {
         .rename(0, "row")
         .rename(1, "channel");
     assert!(mean_squared_error(&x, &other).check().is_err());
+}
+
+#[test]
+fn the_cosine_distance_does_not_depend_on_the_lengths_of_vectors() {
+    for dtype in [DType::F32, DType::F64] {
+        for exponent in [-35, -20, -8, -3, 0, 3, 8, 20, 35] {
+            let length = 10f64.powi(exponent);
+            let a = Tensor::from([[3.0f64 * length, 4.0 * length], [length, 0.0]]).cast(dtype);
+            let b = Tensor::from([[4.0f64 * length, 3.0 * length], [0.0, -length]]).cast(dtype);
+            let distance = cosine_distance(&a, &b).to_f64().unwrap()[0];
+            assert!(
+                (distance - 0.52).abs() < 1e-6,
+                "{dtype} 1e{exponent}: {distance}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_cosine_distance_of_a_zero_vector_is_1_with_a_finite_gradient() {
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+        let zero = Tensor::zeros([1, 2], dtype);
+        let other = Tensor::from([[1.0f32, 2.0]]).cast(dtype);
+        let distance = cosine_distance(&zero, &other);
+        assert_eq!(distance.to_f64().unwrap(), [1.0], "{dtype}");
+        let gradients = distance.gradients([&zero, &other]);
+        for value in gradients.iter().flat_map(|g| g.to_f64().unwrap()) {
+            assert!(value.is_finite(), "{dtype}: {value}");
+        }
+    }
+}
+
+#[test]
+fn bounds_and_smoothings_outside_of_their_range_are_refused() {
+    let (x, labels) = (of(&[2, 3], DType::F32), of(&[2], DType::I64));
+    for bound in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let error = huber(&x, &x, bound).check().unwrap_err().to_string();
+        assert!(error.contains("the bound is"), "{error}");
+    }
+    for smoothing in [-0.1, 1.1, f64::NAN] {
+        let loss = cross_entropy_smoothed(&x, &labels, smoothing);
+        let error = loss.check().unwrap_err().to_string();
+        assert!(error.contains("the smoothing is"), "{error}");
+    }
+    for smoothing in [0.0, 1.0] {
+        let loss = cross_entropy_smoothed(&x, &labels, smoothing);
+        assert!(loss.check().is_ok());
+    }
 }

@@ -1010,7 +1010,7 @@ def copied(x: Any) -> Array:
     """The same elements in an array of their own."""
 
 def cosine_distance(x: Any, target: Any) -> Array:
-    """1 minus the cosine of the angle between vectors along the last axis."""
+    """1 minus the cosine of the angle between vectors along the last axis. It is 1 where a vector is 0."""
 
 def count(x: Any, axes: Any) -> Array:
     """How many elements are folded over axes, as a number of the program: a size may be open in a function that is traced."""
@@ -1019,7 +1019,7 @@ def cross_entropy(x: Any, target: Any) -> Array:
     """The negative logarithm of the probability of the label, from scores (`[.., classes]`) and labels (integers, without the axis of classes)."""
 
 def cross_entropy_smoothed(scores: Any, labels: Any, smoothing: Any) -> Array:
-    """As `cross_entropy`, where every label stands for a share of `smoothing` of all classes alike."""
+    """As `cross_entropy`, where every label stands for a share of `smoothing`, from 0 to 1, of all classes alike."""
 
 def current_device() -> Device:
     """The device that is used where nothing is said."""
@@ -1067,7 +1067,7 @@ def hinge(x: Any, target: Any) -> Array:
     """`max(0, 1 - score * target)` for targets of 1 and -1."""
 
 def huber(x: Any, target: Any, bound: Any = ...) -> Array:
-    """Squared for differences up to `bound`, in proportion to them beyond."""
+    """Squared for differences up to `bound`, which is above 0, in proportion to them beyond."""
 
 def imag(x: Any) -> Array:
     """The imaginary parts."""

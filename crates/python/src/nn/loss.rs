@@ -62,11 +62,11 @@ losses! {
     kl_divergence;
     /// `max(0, 1 - score * target)` for targets of 1 and -1.
     hinge;
-    /// 1 minus the cosine of the angle between vectors along the last axis.
+    /// 1 minus the cosine of the angle between vectors along the last axis. It is 1 where a vector is 0.
     cosine_distance;
 }
 
-/// Squared for differences up to `bound`, in proportion to them beyond.
+/// Squared for differences up to `bound`, which is above 0, in proportion to them beyond.
 #[pyfunction]
 #[pyo3(signature = (x, target, bound=1.0))]
 fn huber(py: Python<'_>, x: &Array, target: Any<'_, '_>, bound: f64) -> PyResult<Array> {
@@ -75,7 +75,7 @@ fn huber(py: Python<'_>, x: &Array, target: Any<'_, '_>, bound: f64) -> PyResult
     })
 }
 
-/// As `cross_entropy`, where every label stands for a share of `smoothing` of all classes alike.
+/// As `cross_entropy`, where every label stands for a share of `smoothing`, from 0 to 1, of all classes alike.
 #[pyfunction]
 fn cross_entropy_smoothed(
     py: Python<'_>,

@@ -41,3 +41,19 @@ def test_labels_have_the_shape_of_scores_without_their_classes(loss):
         elif a:
             with pytest.raises(ValueError, match="the target has shape"):
                 loss(lw.zeros(a), labels)
+
+
+def test_the_cosine_distance_does_not_depend_on_the_lengths_of_vectors():
+    a, b = lw.asarray([3.0, 4.0]), lw.asarray([4.0, 3.0])
+    for length in (1e-35, 1e-8, 1e-3, 1.0, 1e8, 1e35):
+        assert abs(float(nn.cosine_distance(a * length, b * length)) - 0.04) < 1e-6
+
+
+def test_bounds_and_smoothings_outside_of_their_range_are_refused():
+    x = lw.zeros((2, 3))
+    for bound in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="the bound is"):
+            nn.huber(x, x, bound)
+    for smoothing in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ValueError, match="the smoothing is"):
+            nn.cross_entropy_smoothed(x, lw.asarray([0, 1]), smoothing)
