@@ -209,3 +209,18 @@ def test_numbers_do_not_need_programs_of_their_own():
     for number in range(20):
         np.asarray(x * (number + 0.25))
     assert x.device.compilations()[0] == compiled
+
+
+def test_numbers_beside_arrays_are_on_the_device_of_the_arrays():
+    x = lw.asarray([1.0, 2.0], device=lw.Device("interp"))
+
+    def product(a, b):
+        return a * b
+
+    calls = [
+        lw.jit(product)(x, 2.0), lw.jit(product)(2, x), lw.jit(product)(x, b=np.float32(2)),
+        lw.jit(lambda tree: tree["a"][1] * tree["b"])({"b": 2.0, "a": (3.0, x)}),
+        lw.vmap(product, in_axes=(0, None))(x, 2.0), lw.grad(lambda a, b: lw.sum(a[0] ** b))([x], 2.0)[0],
+    ]  # fmt: skip
+    for made in calls:
+        assert made.device == x.device and made.tolist() == [2.0, 4.0]

@@ -107,3 +107,27 @@ def test_devices_are_listed_where_no_assembler_is_found(tmp_path):
         "import loopwright as lw; print([str(d) for d in lw.devices()])", PATH=str(tmp_path)
     )
     assert ran.returncode == 0 and "x86" in ran.stdout, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("disposition", ["signal.SIG_IGN", "reap"])
+def test_compilers_are_used_where_the_status_of_children_is_lost(disposition, tmp_path):
+    """SIGCHLD is ignored, or its handler waits for all children: that is the choice of the program around us."""
+    here = {str(device).split(":")[0] for device in lw.devices()}
+    code = f"""
+import os, signal
+def reap(*_):
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+signal.signal(signal.SIGCHLD, {disposition})
+import loopwright as lw
+names = [str(device).split(":")[0] for device in lw.devices()]
+for name in {sorted(here & {"cc", "manycore"})!r}:
+    assert name in names, names
+    x = lw.asarray([1.0, 2.0], device=lw.Device(name))
+    assert lw.jit(lambda x: x * 2 + 7)(x).tolist() == [9.0, 11.0]
+"""
+    ran = in_process(code, LOOPWRIGHT_CACHE_DIR=str(tmp_path))
+    assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -1,8 +1,7 @@
 //! Derivatives of Python functions.
 
-use super::tree::{Form, missing, tensors};
+use super::tree::{Form, missing, session_of, tensors};
 use crate::array::{Array, Value, common_session, made_of, recorded};
-use crate::device;
 use crate::errors::{OrRaise, carried};
 use loopwright_ops::Op;
 use loopwright_tensor::{Session, Tensor};
@@ -82,15 +81,6 @@ fn places(of: &[i64], count: usize) -> PyResult<Vec<usize>> {
         }
     };
     of.iter().map(place).collect()
-}
-
-/// The session that arguments are on.
-fn session_of(py: Python<'_>, arguments: &Bound<'_, PyTuple>) -> PyResult<Session> {
-    let first = arguments.iter().find_map(|argument| {
-        let array = argument.cast::<Array>().ok()?;
-        Some(array.get().value().session)
-    });
-    first.map_or_else(|| device::current(py), Ok)
 }
 
 #[pymethods]

@@ -1,6 +1,6 @@
 //! `jit`: Python functions that are traced once and run as one routine.
 
-use super::tree::{Form, Given, given_by, tensors};
+use super::tree::{Form, Given, given_by, session_of, tensors};
 use crate::array::{Array, Value, common_session, is_recording, realize, traced};
 use crate::device;
 use crate::dtype;
@@ -186,7 +186,8 @@ impl Function {
         arguments: &Bound<'py, PyTuple>,
         named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Apart<'py>> {
-        let session = device::current(py)?;
+        let given = named.into_iter().flatten().map(|(_, argument)| argument);
+        let session = session_of(py, arguments.iter().chain(given))?;
         let mut values = Vec::new();
         let mut objects = Vec::new();
         let mut take = |object: &Bound<'py, PyAny>, fixed: bool| match fixed {

@@ -1,8 +1,7 @@
 //! `vmap`: Python functions over one example become functions over many.
 
-use super::tree::{Form, Given, given_by, tensors};
+use super::tree::{Form, Given, given_by, session_of, tensors};
 use crate::array::{Value, common_session, recorded, traced};
-use crate::device;
 use crate::errors::{OrRaise, carried};
 use loopwright_tensor::{AxisRef, Tensor, TensorError};
 use pyo3::exceptions::PyValueError;
@@ -31,7 +30,8 @@ pub(crate) fn vmap<'py>(
     arguments: &Bound<'py, PyTuple>,
     named: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let current = device::current(py)?;
+    let given = named.into_iter().flatten().map(|(_, argument)| argument);
+    let current = session_of(py, arguments.iter().chain(given))?;
     let each: Option<Vec<Bound<'_, PyAny>>> = match in_axes.extract::<Vec<Bound<'_, PyAny>>>() {
         Ok(list) if in_axes.extract::<String>().is_err() => Some(list),
         _ => None,

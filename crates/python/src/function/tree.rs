@@ -3,6 +3,7 @@
 use crate::array::{
     Array, ArrayCell, Value, as_array, borrowed, from_scalar, is_array_like, number,
 };
+use crate::device;
 use loopwright_tensor::{Session, Tensor, Tree};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -40,6 +41,29 @@ pub(crate) enum Kind {
     Data,
     /// `class.__tree_unflatten__(kept, parts)`.
     Own,
+}
+
+/// The session of the first array in objects, also within tuples, lists and dicts: numbers beside arrays are on their device.
+/// Where there is none, the one that is used where nothing is said.
+pub(crate) fn session_of<'py>(
+    py: Python<'py>,
+    objects: impl IntoIterator<Item = Bound<'py, PyAny>>,
+) -> PyResult<Session> {
+    fn first(object: &Bound<'_, PyAny>) -> Option<Session> {
+        if let Ok(array) = object.cast::<Array>() {
+            return Some(array.get().value().session);
+        }
+        if let Ok(tuple) = object.cast::<PyTuple>() {
+            return tuple.iter().find_map(|part| first(&part));
+        }
+        if let Ok(list) = object.cast::<PyList>() {
+            return list.iter().find_map(|part| first(&part));
+        }
+        let dict = object.cast::<PyDict>().ok()?;
+        dict.iter().find_map(|(_, part)| first(&part))
+    }
+    let found = objects.into_iter().find_map(|object| first(&object));
+    found.map_or_else(|| device::current(py), Ok)
 }
 
 impl Form {
