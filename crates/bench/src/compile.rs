@@ -45,11 +45,27 @@ pub fn graph_to_kernel(work: &str, rounds: usize) -> Result<(), BenchError> {
 
 /// Runs the suite; `say` hears about progress.
 pub fn compile_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, BenchError> {
-    let wanted = |name: &str| {
-        let only = options.only.as_deref();
-        only.is_none_or(|only| name.contains(only))
-    };
+    let alone = Field::alone(options)?;
+    options.check_only(|wanted| {
+        rows(options, &alone, wanted, &|_| (), &mut Measured::default());
+    })?;
+    let [torch, jax] = COMPILING;
+    let field = Field::new(options, &[torch, jax, "loop_tool"], say)?;
+    cores::pin(options.threads);
     let mut measured = Measured::default();
+    let wanted = |name: &str| options.wants(name);
+    rows(options, &field, &wanted, say, &mut measured);
+    Ok(measured.into_report().in_order_of(peer::names()))
+}
+
+/// All rows of work that is wanted.
+fn rows(
+    options: &Options,
+    field: &Field,
+    wanted: &dyn Fn(&str) -> bool,
+    say: &dyn Fn(&str),
+    measured: &mut Measured,
+) {
     // The bars are the project's own: 1 ms, and what loop_tool states for such a network, 13 ms.
     for (name, text, goal) in [
         ("graph to kernel: matmul 512", Work::matmul(512).text, 1.0),
@@ -65,11 +81,8 @@ pub fn compile_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, Be
             measured.take(name, row.map(|row| [row]));
         }
     }
-    schedule_rows(&TARGET, options.samples, &wanted, say, &mut measured);
-    let [torch, jax] = COMPILING;
-    let field = Field::new(options, &[torch, jax, "loop_tool"], say)?;
-    cores::pin(options.threads);
-    callable_rows(options, &field, &wanted, say, &mut measured);
+    schedule_rows(&TARGET, options.samples, wanted, say, measured);
+    callable_rows(options, field, wanted, say, measured);
     // A sample is one run, right after the other sides' runs.
     let limits = Limits {
         samples: options.samples,
@@ -83,9 +96,8 @@ pub fn compile_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, Be
         .chain([Work::conv(64, 56)]);
     for work in works.filter(|work| wanted(&work.name)) {
         say(&work.name);
-        measured.take(&work.name, speed_rows(&work, &field, &limits));
+        measured.take(&work.name, speed_rows(&work, field, &limits));
     }
-    Ok(measured.into_report().in_order_of(peer::names()))
 }
 
 fn compile_row(name: &str, text: &str, goal: f64, samples: usize) -> Result<Row, BenchError> {

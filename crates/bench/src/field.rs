@@ -68,6 +68,17 @@ impl Outcome {
 }
 
 impl Field {
+    /// Our side alone.
+    pub(crate) fn alone(options: &Options) -> Result<Field, BenchError> {
+        Ok(Field {
+            ours: device(&options.device)?,
+            rivals: Vec::new(),
+            peers: Vec::new(),
+            missing: BTreeMap::new(),
+            threads: options.threads,
+        })
+    }
+
     /// Makes what is missing of the peers' environments; `say` hears about it. Where no peers are named, those are
     /// taken of `known` that can be had.
     pub(crate) fn new(
@@ -75,13 +86,7 @@ impl Field {
         known: &[&str],
         say: &dyn Fn(&str),
     ) -> Result<Field, BenchError> {
-        let mut field = Field {
-            ours: device(&options.device)?,
-            rivals: Vec::new(),
-            peers: Vec::new(),
-            missing: BTreeMap::new(),
-            threads: options.threads,
-        };
+        let mut field = Field::alone(options)?;
         let prepare = |peer: &str| Environment::prepare(peer, &options.environments, say);
         match &options.against {
             Against::All => {
@@ -99,8 +104,13 @@ impl Field {
                 }
             }
             Against::Named(names) => {
+                // Before environments are made for the others, which takes long.
+                let ours = |name: &str| backends().iter().any(|backend| backend.name() == name);
+                for peer in names.iter().filter(|peer| !ours(peer)) {
+                    peer::check_known(peer)?;
+                }
                 for peer in names {
-                    if backends().iter().any(|backend| backend.name() == peer) {
+                    if ours(peer) {
                         field.rivals.push(device(peer)?);
                         continue;
                     }
@@ -122,7 +132,7 @@ impl Field {
     }
 
     /// Measures a piece of work in turn. A peer that does not have it is left out; one whose results differ from
-    /// ours is an error. Only peers that are `wanted` take part.
+    /// ours is an error. A peer that fails is left out, too. Only peers that are `wanted` take part.
     pub(crate) fn race(
         &self,
         work: &Work,
@@ -172,22 +182,38 @@ impl Field {
             }
         }
 
-        let mut firsts = vec![own.first()];
-        let mut sides: Vec<&mut dyn Racer> = vec![&mut *own];
-        for rival in &mut rivals {
-            firsts.push(rival.first());
-            sides.push(rival);
-        }
-        for (first, peer) in &mut peers {
-            firsts.push(*first);
-            sides.push(peer);
-        }
-        let medians = race(&mut sides, limits)?;
-        let names: Vec<String> = sides.iter().map(|side| side.name().to_owned()).collect();
-        let times = firsts.into_iter().zip(medians);
-        let mut times = times.map(|(first, median)| Times { first, median });
-        let ours = times.next().expect("our side is the first of the race");
-        let others = names.into_iter().skip(1).zip(times).collect();
+        let (ours, mut others) = loop {
+            let mut firsts = vec![own.first()];
+            let mut sides: Vec<&mut dyn Racer> = vec![&mut *own];
+            for rival in &mut rivals {
+                firsts.push(rival.first());
+                sides.push(rival);
+            }
+            for (first, peer) in &mut peers {
+                firsts.push(*first);
+                sides.push(peer);
+            }
+            let medians = match race(&mut sides, limits) {
+                Ok(medians) => medians,
+                // The same for a peer that ends while it is measured: the others race again.
+                Err(BenchError::Peer(PeerError::Failed { peer, reason })) => {
+                    peers.retain(|(_, other)| other.name() != peer);
+                    let error = PeerError::Failed {
+                        peer: peer.clone(),
+                        reason,
+                    };
+                    left_out.insert(peer, brief(&error));
+                    continue;
+                }
+                Err(other) => return Err(other),
+            };
+            let names: Vec<String> = sides.iter().map(|side| side.name().to_owned()).collect();
+            let times = firsts.into_iter().zip(medians);
+            let mut times = times.map(|(first, median)| Times { first, median });
+            let ours = times.next().expect("our side is the first of the race");
+            let others: BTreeMap<String, Times> = names.into_iter().skip(1).zip(times).collect();
+            break (ours, others);
+        };
 
         let expected = own.results()?;
         for rival in &mut rivals {
@@ -195,8 +221,15 @@ impl Field {
             compare(&work.name, rival.name(), inputs, &expected, &results)?;
         }
         for (_, peer) in &mut peers {
-            peer.write_results()?;
-            let results = exchange.results(&expected)?;
+            let written = peer.write_results().map_err(BenchError::from);
+            let results = match written.and_then(|()| exchange.results(&expected)) {
+                Ok(results) => results,
+                Err(error) => {
+                    others.remove(peer.name());
+                    left_out.insert(peer.name().to_owned(), brief(&error));
+                    continue;
+                }
+            };
             compare(&work.name, peer.name(), inputs, &expected, &results)?;
         }
         Ok(Outcome {
@@ -259,7 +292,7 @@ impl Field {
 }
 
 /// The first line of what went wrong; some peers go on for pages.
-fn brief(error: &PeerError) -> String {
+fn brief(error: &dyn std::fmt::Display) -> String {
     let text = error.to_string();
     text.lines().next().unwrap_or_default().to_owned()
 }
@@ -278,4 +311,56 @@ fn device(name: &str) -> Result<Backend, BenchError> {
         .availability()
         .map_err(|why| BenchError::Device(name.to_owned(), why.to_string()))?;
     Ok(found.clone())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// A peer in the shell that ends when it is asked this.
+    fn peer_that_ends_at(request: &str) -> String {
+        format!(
+            r#"#!/bin/sh
+echo '{{"version": "1"}}'
+while read -r word rest; do
+    test "$word" = "{request}" && exit 3
+    echo '{{"first": 0.1, "seconds": 0.1}}'
+done
+"#
+        )
+    }
+
+    #[test]
+    fn a_peer_that_ends_at_any_moment_is_left_out_and_the_row_stays() {
+        for request in ["prepare", "time", "result", "never"] {
+            let folder = tempfile::tempdir().expect("a folder");
+            peer::pretend("numpy", folder.path(), &peer_that_ends_at(request));
+            let options = Options {
+                device: "interp".to_owned(),
+                against: Against::Named(vec!["numpy".to_owned()]),
+                only: None,
+                samples: 3,
+                threads: NonZero::<usize>::MIN,
+                environments: folder.path().to_owned(),
+            };
+            let field = Field::new(&options, &[], &|_| ()).expect("it is there");
+            let limits = Limits {
+                samples: 3,
+                seconds: 0.0,
+                burst: 0.0,
+                rest: None,
+            };
+            let outcome = field.race(&Work::matmul(4), &limits, |_| true);
+            let outcome = outcome.unwrap_or_else(|error| panic!("{request}: {error}"));
+            assert!(outcome.ours.median > 0.0);
+            assert!(outcome.others.is_empty(), "{request}");
+            let why = &outcome.left_out["numpy"];
+            let wanted = match request {
+                // It has not written what it says.
+                "never" => "cannot read `C`",
+                _ => "peer `numpy` failed: it ",
+            };
+            assert!(why.starts_with(wanted), "{request}: {why}");
+        }
+    }
 }

@@ -43,6 +43,7 @@ pub use report::{FailedWork, Report, Row, Standing};
 pub use runtime::runtime_suite;
 
 use loopwright::graph::Array;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::num::NonZero;
 
@@ -86,6 +87,9 @@ pub enum BenchError {
     /// The device cannot be used.
     #[error("device `{0}` is not available: {1}")]
     Device(String, String),
+    /// No work is called so.
+    #[error("no work has a name with `{0}` in it")]
+    NoSuchWork(String),
 }
 
 /// Whom to measure beside our side.
@@ -113,4 +117,29 @@ pub struct Options {
     pub threads: NonZero<usize>,
     /// Where Python environments are kept.
     pub environments: std::path::PathBuf,
+}
+
+impl Options {
+    /// Whether work of this name is asked for.
+    fn wants(&self, work: &str) -> bool {
+        let only = self.only.as_deref();
+        only.is_none_or(|only| work.contains(only))
+    }
+
+    /// Refuses a name that no work has, before environments are made and anything is measured. `ask` asks for every
+    /// piece of work of the suite, and is given none.
+    fn check_only(&self, ask: impl FnOnce(&dyn Fn(&str) -> bool)) -> Result<(), BenchError> {
+        let Some(only) = &self.only else {
+            return Ok(());
+        };
+        let found = Cell::new(false);
+        ask(&|work| {
+            found.set(found.get() || self.wants(work));
+            false
+        });
+        match found.get() {
+            true => Ok(()),
+            false => Err(BenchError::NoSuchWork(only.clone())),
+        }
+    }
 }

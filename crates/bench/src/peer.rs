@@ -104,6 +104,33 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     RECIPES.iter().map(|recipe| recipe.name)
 }
 
+/// Refuses a name that no peer has.
+pub(crate) fn check_known(peer: &str) -> Result<(), PeerError> {
+    recipe(peer).map(drop)
+}
+
+fn recipe(peer: &str) -> Result<&'static Recipe, PeerError> {
+    let recipe = RECIPES.iter().find(|recipe| recipe.name == peer);
+    recipe.ok_or_else(|| {
+        let known: Vec<&str> = names().collect();
+        PeerError::Unknown(peer.to_owned(), known.join(", "))
+    })
+}
+
+/// Puts a script in the place of a peer's Python.
+#[cfg(all(test, unix))]
+pub(crate) fn pretend(peer: &str, folder: &Path, script: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let recipe = recipe(peer).expect("a known peer");
+    let folder = folder.join(recipe.environment);
+    let python = folder.join("env/bin/python");
+    std::fs::create_dir_all(folder.join("env/bin")).expect("a folder");
+    std::fs::write(folder.join("packages.txt"), recipe.packages.join("\n")).expect("a file");
+    std::fs::write(&python, script).expect("a file");
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&python, mode).expect("our own file");
+}
+
 /// A Python environment with a peer's packages.
 pub struct Environment {
     recipe: &'static Recipe,
@@ -117,11 +144,7 @@ impl Environment {
         folder: &Path,
         say: &dyn Fn(&str),
     ) -> Result<Environment, PeerError> {
-        let recipe = RECIPES.iter().find(|recipe| recipe.name == peer);
-        let recipe = recipe.ok_or_else(|| {
-            let known: Vec<&str> = names().collect();
-            PeerError::Unknown(peer.to_owned(), known.join(", "))
-        })?;
+        let recipe = recipe(peer)?;
         let problem = |reason: String| PeerError::Environment {
             peer: peer.to_owned(),
             reason,

@@ -120,6 +120,19 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     )))
 }
 
+/// A folder that files will be written to, checked before any work is done for them: it can be made, or is there.
+/// Nothing is left of the trial, since the command may yet be refused.
+pub(crate) fn check_folder(path: &Path) -> Result<(), Failure> {
+    let missing = path.ancestors().take_while(|folder| !folder.exists());
+    let missing: Vec<&Path> = missing.collect();
+    let made = std::fs::create_dir_all(path);
+    for folder in missing {
+        // Fails where it was not made.
+        let _ = std::fs::remove_dir(folder);
+    }
+    made.map_err(|error| Failure::file("make", path, &error))
+}
+
 /// A file that a command writes: the option that names it, and the path.
 pub(crate) type Written<'a> = (String, &'a Path);
 

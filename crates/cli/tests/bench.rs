@@ -86,6 +86,24 @@ fn work_that_no_suite_has_is_an_error() {
 }
 
 #[test]
+fn a_refused_benchmark_makes_no_environments_and_no_folders() {
+    let sandbox = Sandbox::new();
+    let bench = ["bench", "--device", "interp", "--write", "new/figures"];
+    for suite in ["cpu", "compile"] {
+        // All peers, and one that is known before one that is not.
+        for options in [["--only", "no such work"], ["--against", "numpy,fortran"]] {
+            let arguments = [&bench[..], &["--suite", suite], &options].concat();
+            let output = sandbox.command(&arguments).output().expect("it was built");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(matches!(output.status.code(), Some(1 | 2)), "{said}");
+            assert!(!said.contains("measuring"), "{arguments:?}: {said}");
+            assert!(!sandbox.path("cache/bench").exists(), "{arguments:?}");
+            assert!(!sandbox.path("new").exists(), "{arguments:?}");
+        }
+    }
+}
+
+#[test]
 fn files_that_cannot_be_written_are_refused_before_anything_is_measured() {
     let sandbox = Sandbox::new();
     sandbox.file("taken", "");

@@ -128,6 +128,27 @@ fn has_bf16() -> bool {
 
 /// Runs the suite; `say` hears about progress.
 pub fn cpu_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, BenchError> {
+    let limits = Limits {
+        samples: options.samples,
+        seconds: SECONDS_PER_SIDE,
+        burst: BURST_SECONDS,
+        rest: (options.threads.get() > 1).then_some(REST),
+    };
+    let only = options.only.as_deref();
+    let mut works = works();
+    // Who asks for them gets them anyway, from instructions that are there.
+    if has_bf16() || only.is_some_and(|only| only.contains("bf16")) {
+        works.extend(bf16_works());
+    }
+    let alone = Field::alone(options)?;
+    options.check_only(|wanted| {
+        for work in &works {
+            wanted(&work.name);
+        }
+        let nothing = &mut Measured::default();
+        tensors::rows(&alone, &limits, wanted, &|_| (), nothing);
+        symbolic::rows(alone.ours(), &limits, wanted, &|_| (), nothing);
+    })?;
     let known: Vec<&str> = peer::names().collect();
     let field = Field::new(options, &known, say)?;
     cores::pin(options.threads);
@@ -136,19 +157,7 @@ pub fn cpu_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, BenchE
         say("what this machine can do at most");
         Roofline::get()
     });
-    let limits = Limits {
-        samples: options.samples,
-        seconds: SECONDS_PER_SIDE,
-        burst: BURST_SECONDS,
-        rest: (options.threads.get() > 1).then_some(REST),
-    };
-    let only = options.only.as_deref();
-    let wanted = |name: &str| only.is_none_or(|only| name.contains(only));
-    let mut works = works();
-    // Who asks for them gets them anyway, from instructions that are there.
-    if has_bf16() || only.is_some_and(|only| only.contains("bf16")) {
-        works.extend(bf16_works());
-    }
+    let wanted = |name: &str| options.wants(name);
     let mut measured = Measured::default();
     let mut versions = BTreeMap::new();
     for work in works.into_iter().filter(|work| wanted(&work.name)) {

@@ -133,7 +133,14 @@ pub fn runtime_suite(options: &Options, say: &dyn Fn(&str)) -> Result<Report, Be
     measured.take("tasks", task_queue::rows(&plan));
     measured.take("parallel loops", parallel_loop::rows(&plan));
     measured.take("routines", routine::rows(&options.device, &plan));
-    Ok(measured.into_report())
+    let report = measured.into_report();
+    // Nothing is made for work that is not asked for, so it can be known this late.
+    match &options.only {
+        Some(only) if report.rows.is_empty() && report.failed.is_empty() => {
+            Err(BenchError::NoSuchWork(only.clone()))
+        }
+        _ => Ok(report),
+    }
 }
 
 #[cfg(test)]

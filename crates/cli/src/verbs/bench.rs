@@ -3,7 +3,7 @@
 use crate::arguments::{BenchOptions, Suite};
 use crate::device;
 use crate::failure::Failure;
-use crate::files::{Written, check_places, check_writable, write_text};
+use crate::files::{Written, check_folder, check_places, check_writable, write_text};
 use crate::terminal::{Terminal, complain};
 use loopwright_bench::{
     Against, BenchError, Options, Report, compile_suite, cpu_suite, runtime_suite,
@@ -52,17 +52,12 @@ pub(crate) fn bench(
     let report = report.map_err(|error| match (options.suite, error) {
         (Suite::Compile | Suite::Cpu, BenchError::Peer(error)) => Failure::new(error.to_string())
             .help("peers need Python 3 and PyPI; `--against none` measures our side alone"),
+        (suite, BenchError::NoSuchWork(only)) => Failure::usage(format!(
+            "no work of the suite `{}` has a name with `{only}` in it",
+            suite.name()
+        )),
         (_, other) => Failure::new(other.to_string()),
     })?;
-    if let Some(only) = &options.only
-        && report.rows.is_empty()
-        && report.failed.is_empty()
-    {
-        return Err(Failure::usage(format!(
-            "no work of the suite `{}` has a name with `{only}` in it",
-            options.suite.name()
-        )));
-    }
     let value = serde_json::to_value(&report)
         .map_err(|error| Failure::new(format!("cannot write the report: {error}")))?;
     if options.json {
@@ -83,7 +78,7 @@ pub(crate) fn bench(
 /// Looks at the places of files before anything is measured, which takes long.
 fn check_files(options: &BenchOptions) -> Result<(), Failure> {
     if let Some(folder) = &options.write {
-        std::fs::create_dir_all(folder).map_err(|error| Failure::file("make", folder, &error))?;
+        check_folder(folder)?;
     }
     let mut written: Vec<Written<'_>> = Vec::new();
     if let Some(plot) = &options.plot {
@@ -107,6 +102,7 @@ fn write_files(
     let write = write_text;
     let suite = options.suite.name();
     if let Some(folder) = &options.write {
+        std::fs::create_dir_all(folder).map_err(|error| Failure::file("make", folder, &error))?;
         write(&folder.join(format!("{suite}.txt")), &report.table())?;
         write(
             &folder.join(format!("{suite}.json")),
