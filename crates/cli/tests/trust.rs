@@ -313,7 +313,7 @@ fn a_project_names_no_code_caches_or_outputs_until_it_is_allowed() {
     assert!(output.status.success(), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(
-        said.contains("`plugin`, `plugins`, `trace` of loopwright.toml is ignored")
+        said.contains("`plugin`, `plugins`, `trace` of loopwright.toml are ignored")
             && said.contains("`loopwright allow`"),
         "{said}"
     );

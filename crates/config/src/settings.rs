@@ -304,8 +304,12 @@ fn warning(path: &Path, trust: &Trust, ignored: &[(Key, Origin)]) -> Option<Stri
             "a project may name code, caches and output files only where you allow it".to_owned()
         }
     };
+    let are = match names.len() {
+        1 => "is",
+        _ => "are",
+    };
     Some(format!(
-        "{} of {} is ignored: {why}; read the file, then run `loopwright allow`",
+        "{} of {} {are} ignored: {why}; read the file, then run `loopwright allow`",
         names.join(", "),
         path.display()
     ))

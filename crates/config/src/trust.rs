@@ -164,19 +164,19 @@ fn objection(path: &Path, text: &Text) -> Option<String> {
     if stranger(text.data.uid()) {
         return Some(format!("it belongs to user {}", text.data.uid()));
     }
-    let folder = loopwright_files::directory_of(path);
-    // The name's own folder: a link there is put there by whoever may write to it.
-    let folder = folder.metadata().ok()?;
-    if stranger(folder.uid()) {
-        return Some(format!("its folder belongs to user {}", folder.uid()));
-    }
-    if folder.mode() & 0o002 != 0 {
-        return Some(format!(
-            "everybody may write to its folder (mode {:o})",
-            folder.mode() & 0o7777
-        ));
-    }
-    None
+    // The name's own folder, where a link is put by whoever may write to it, and the one that a link leads to.
+    let real = path.canonicalize().ok()?;
+    [path, &real].into_iter().find_map(|file| {
+        let folder = loopwright_files::directory_of(file).metadata().ok()?;
+        if stranger(folder.uid()) {
+            return Some(format!("its folder belongs to user {}", folder.uid()));
+        }
+        let everybody = folder.mode() & 0o002 != 0;
+        everybody.then(|| {
+            let mode = folder.mode() & 0o7777;
+            format!("everybody may write to its folder (mode {mode:o})")
+        })
+    })
 }
 
 /// Other systems have other rules, which nobody has written down here yet.
@@ -300,6 +300,22 @@ mod tests {
         }
         allow_with(&home.project(), &home.environment).expect("room");
         assert_eq!(home.trust(), Trust::Full);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_trusted_no_more_than_the_folder_that_it_leads_to() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let home = Home::new();
+        let shared = home.folder.path().join("shared");
+        std::fs::create_dir(&shared).expect("room");
+        std::fs::write(shared.join("real.toml"), "threads = 2\n").expect("room");
+        let link = home.project().join(PROJECT_FILE);
+        std::os::unix::fs::symlink(shared.join("real.toml"), link).expect("room");
+        assert_eq!(home.trust(), Trust::Values);
+        let mode = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(&shared, mode).expect("it is ours");
+        assert!(matches!(home.trust(), Trust::Nothing(_)));
     }
 
     #[cfg(unix)]
