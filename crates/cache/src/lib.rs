@@ -44,8 +44,7 @@ pub use limit::LIMIT;
 
 use loopwright_text::escape;
 use meta::{KeptFile, Meta, checksum};
-use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::SystemTime;
@@ -209,9 +208,21 @@ fn is_tagged(directory: &Path) -> Result<bool, CacheError> {
 }
 
 fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, CacheError> {
-    match fs::read(path) {
+    match read_regular(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(CacheError::file("read", path, error)),
     }
+}
+
+/// All of a regular file. Nobody waits for a FIFO, and a device may have no end.
+fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = loopwright_files::open_without_waiting(path)?;
+    if !file.metadata()?.is_file() {
+        let kind = io::ErrorKind::InvalidInput;
+        return Err(io::Error::new(kind, "it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

@@ -136,6 +136,8 @@ impl<'a> Job<'a> {
             &library,
         );
         command.env("LC_ALL", "C");
+        // What the compiler leaves behind where it is killed goes with the folder.
+        command.env("TMPDIR", directory.path());
         let command_line = command_line(&command);
         let failure = match run_limited(command, self.settings.timeout, check) {
             Ok(finished) if finished.success && library.is_file() => {

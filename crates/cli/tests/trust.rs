@@ -682,6 +682,65 @@ fn any_state_of_caches_and_temporary_folders_gives_the_result_or_names_the_folde
 
 /// Where no file may be written, what needs none works, and what needs one ends in words.
 #[test]
+fn a_cache_with_a_fifo_or_a_device_in_the_place_of_a_file_holds_up_nothing() {
+    if !sandbox::has_compiler() {
+        return;
+    }
+    let sandbox = sandbox();
+    let run = ["run", "add.lw", "--device", "cc", "--json"];
+    sandbox.succeed(&run);
+    let mut folders = vec![sandbox.path("cache")];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => files.push(path),
+            }
+        }
+    }
+    assert!(!files.is_empty());
+    for (at, path) in files.iter().enumerate() {
+        std::fs::remove_file(path).expect("our own file");
+        match at % 2 {
+            0 => {
+                let made = Command::new("mkfifo").arg(path).status();
+                assert!(made.expect("every Unix has it").success());
+            }
+            _ => symlink("/dev/zero", path).expect("room"),
+        }
+        let output = ended(sandbox.command(&run));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {said}", path.display());
+    }
+}
+
+#[test]
+fn the_compiler_has_its_temporary_files_in_a_folder_that_is_removed() {
+    if !sandbox::has_compiler() {
+        return;
+    }
+    let sandbox = sandbox();
+    sandbox.file(
+        "cc",
+        "#!/bin/sh\necho \"$TMPDIR\" >> places\nexec cc \"$@\"\n",
+    );
+    let compiler = sandbox.path("cc");
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&compiler, mode).expect("our own file");
+    let mut command = sandbox.command(&["run", "add.lw", "--device", "cc"]);
+    command.env("CC", &compiler);
+    let output = ended(command);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let places = std::fs::read_to_string(sandbox.path("places")).expect("it was called");
+    let last = places.lines().last().expect("it was called");
+    assert!(last.contains("loopwright-scratch-cc-"), "{places}");
+    assert!(!Path::new(last).exists(), "{places}");
+}
+
+#[test]
 fn a_limit_to_the_size_of_files_ends_no_run_that_writes_none() {
     let mut random = Random(number("LOOPWRIGHT_SEED", 1));
     for device in ["interp", "x86", "cc"] {
