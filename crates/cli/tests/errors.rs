@@ -109,6 +109,12 @@ fn unknown_size() {
         complaint(&free(), 1, &["--set", "M=4", "--set", "Q=3"]),
         "error: the program has no size `Q`; its sizes are [M]\n"
     );
+    let sandbox = Sandbox::new();
+    sandbox.program("free.lw", "input A: f32[i=2]\noutput B = A\n");
+    assert_eq!(
+        complaint(&sandbox, 1, &["--set", "Q=3"]),
+        "error: the program has no size `Q`; it has no sizes\n"
+    );
 }
 
 #[test]

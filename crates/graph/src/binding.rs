@@ -73,10 +73,12 @@ impl Graph {
     fn bound(&self, given: &[(&str, i64)], complete: bool) -> Result<Binding, GraphError> {
         for (name, _) in given {
             if !self.integers().any(|(_, found, _)| found == *name) {
-                let sizes: Vec<&str> = self.integers().map(|(_, name, _)| name).collect();
                 return Err(GraphError::NoSuchSize {
                     name: (*name).to_owned(),
-                    sizes: sizes.join(", "),
+                    sizes: self
+                        .integers()
+                        .map(|(_, name, _)| name.to_owned())
+                        .collect(),
                 });
             }
         }

@@ -247,12 +247,12 @@ pub enum GraphError {
         name: String,
     },
     /// A value for a size that the program does not have.
-    #[error("the program has no size `{name}`; its sizes are [{sizes}]")]
+    #[error("the program has no size `{name}`; {}", its_sizes(.sizes))]
     NoSuchSize {
         /// The name given.
         name: String,
         /// What there is.
-        sizes: String,
+        sizes: Vec<String>,
     },
     /// An expression over indices that cannot be handled.
     #[error("{0}")]
@@ -309,5 +309,12 @@ pub enum GraphError {
 impl From<loopwright_symbolic::Error> for GraphError {
     fn from(error: loopwright_symbolic::Error) -> GraphError {
         GraphError::Symbolic(error.to_string())
+    }
+}
+
+fn its_sizes(sizes: &[String]) -> String {
+    match sizes {
+        [] => "it has no sizes".to_owned(),
+        sizes => format!("its sizes are [{}]", sizes.join(", ")),
     }
 }
