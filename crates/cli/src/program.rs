@@ -192,7 +192,8 @@ impl<'o> Opened<'o> {
     /// were given.
     fn tell(&self, notes: &[String], handed_on: bool, plainer: Option<&Plainer>) {
         if let Some(plainer) = plainer {
-            self.warned.get_or_init(|| eprintln!("warning: {plainer}"));
+            self.warned
+                .get_or_init(|| complain(format!("warning: {plainer}")));
         }
         if self.schedule.is_some() || handed_on {
             self.told.get_or_init(|| {
