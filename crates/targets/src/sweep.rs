@@ -73,7 +73,9 @@ pub struct Step {
     pub done: u64,
     /// How many there are in all.
     pub targets: u64,
-    /// What failed so far.
+    /// What failed for this machine.
+    pub failures: Vec<Failure>,
+    /// How many failed so far.
     pub failed: u64,
     /// The program of this machine that took longest, and how long.
     pub slowest: (String, Duration),
@@ -149,11 +151,12 @@ pub fn sweep(corpus: &Corpus, options: &SweepOptions, progress: &(dyn Fn(&Step) 
             report.programs += found.programs;
             report.written += found.written;
             report.interpreted += found.interpreted;
-            report.failures.extend(found.failures);
+            report.failures.extend_from_slice(&found.failures);
             if found.slowest.1 > report.slowest.1 {
                 report.slowest = found.slowest.clone();
             }
             progress(&Step {
+                failures: found.failures,
                 slowest: found.slowest,
                 seed,
                 machine: describe(&random_target(seed)),

@@ -2,7 +2,7 @@
 
 use crate::arguments::CheckOptions;
 use crate::failure::Failure;
-use crate::terminal::{Terminal, stderr_paints};
+use crate::terminal::{Style, Terminal, complain, stderr_paints};
 use crate::units;
 use indicatif::{ProgressBar, ProgressStyle};
 use loopwright_config::Settings;
@@ -10,9 +10,6 @@ use loopwright_targets::{Corpus, Report, Step, SweepOptions, sweep, writers};
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::Instant;
-
-/// Failures shown to people; more of them are more of the same.
-const SHOWN: usize = 20;
 
 pub(super) fn check_targets(
     targets: u64,
@@ -52,6 +49,13 @@ pub(super) fn check_targets(
             0 => String::new(),
             failed => format!(", {failed} failed"),
         };
+        // At once and on the standard error: a run that is stopped does not lose them, and JSON stands alone.
+        bar.suspend(|| {
+            let style = Style::new(stderr_paints());
+            for failure in &step.failures {
+                complain(format!("{}  {failure}", style.error("failed")));
+            }
+        });
         bar.set_message(format!("seed {}: {}{failed}", step.seed, step.machine));
     });
     bar.finish_and_clear();
@@ -82,13 +86,6 @@ fn bar(targets: u64) -> ProgressBar {
 
 fn conclude(report: &Report, seconds: f64, terminal: &mut Terminal) -> Result<(), Failure> {
     let style = terminal.style;
-    for failure in report.failures.iter().take(SHOWN) {
-        terminal.line(format!("{}  {failure}", style.error("failed")))?;
-    }
-    if report.failures.len() > SHOWN {
-        let more = report.failures.len() - SHOWN;
-        terminal.line(format!("... and {more} more; `--json` lists all"))?;
-    }
     if let Some(first) = report.failures.first() {
         terminal.line(format!(
             "`loopwright check --targets 1 --seed {}` checks the first machine that fails again",
