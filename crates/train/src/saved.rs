@@ -4,7 +4,7 @@ use crate::error::TrainError;
 use crate::stored::Stored;
 use loopwright_checkpoint::{ArrayInfo, Checkpoint, Mismatch, compare, read, write};
 use loopwright_nn::Entry;
-use loopwright_tensor::{Array, Shape, Tensor, Variable, assign, realize};
+use loopwright_tensor::{Array, Axis, Shape, Tensor, Variable, assign, realize};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -115,6 +115,36 @@ fn partly_known(shape: &Shape, place: &Stored, there: &[usize]) -> Vec<usize> {
     sizes
 }
 
+/// Refuses arrays that give one open size several values, before any of them settles it: another file can still be loaded then.
+fn check_open_sizes(
+    file: &str,
+    loaded: &[(&Entry, &Stored, Arc<Array>)],
+) -> Result<(), TrainError> {
+    let mut given: Vec<(&Axis, usize)> = Vec::new();
+    for (entry, place, value) in loaded {
+        let axes = entry.variable().shape().axes().iter();
+        for (axis, size) in axes.zip(value.shape()) {
+            if axis.known().is_some() {
+                continue;
+            }
+            let before = given.iter().find(|(other, _)| other.size == axis.size);
+            match before {
+                Some((_, other)) if other != size => {
+                    return Err(TrainError::Contradiction {
+                        file: file.to_owned(),
+                        name: place.name.clone(),
+                        shape: place.shape_in_file(value.shape()),
+                        reason: format!("a size that is {other} there is {size} here"),
+                    });
+                }
+                Some(_) => {}
+                None => given.push((axis, *size)),
+            }
+        }
+    }
+    Ok(())
+}
+
 fn own_name(entry: &str) -> Option<Stored> {
     Some(Stored::named(entry))
 }
@@ -158,20 +188,25 @@ fn put(
     {
         return Err(TrainError::Mismatch { file, mismatch });
     }
-    let mut values: Vec<(&Variable, Tensor)> = Vec::new();
+    let mut loaded: Vec<(&Entry, &Stored, Arc<Array>)> = Vec::new();
     for (entry, place) in &places {
         if let Some(array) = arrays.get(&place.name) {
-            let value = Tensor::of(place.value(array, &entry.name, &file)?);
-            let value = value.in_shape(entry.variable().shape());
-            // Each may fit alone, and not beside the others.
-            value.check().map_err(|error| TrainError::Contradiction {
-                file: file.clone(),
-                name: place.name.clone(),
-                shape: array.shape().to_vec(),
-                reason: error.to_string(),
-            })?;
-            values.push((entry.variable(), value));
+            loaded.push((entry, place, place.value(array, &entry.name, &file)?));
         }
+    }
+    check_open_sizes(&file, &loaded)?;
+    let mut values: Vec<(&Variable, Tensor)> = Vec::new();
+    for (entry, place, array) in loaded {
+        let shape = place.shape_in_file(array.shape());
+        let value = Tensor::of(array).in_shape(entry.variable().shape());
+        // Each may fit alone, and not beside the others.
+        value.check().map_err(|error| TrainError::Contradiction {
+            file: file.clone(),
+            name: place.name.clone(),
+            shape,
+            reason: error.to_string(),
+        })?;
+        values.push((entry.variable(), value));
     }
     assign(&values)?;
     Ok(metadata)
@@ -318,6 +353,15 @@ mod tests {
             .to_string();
         let named = error.contains("net.safetensors") && error.contains(&entries[1].name);
         assert!(named, "{error}");
+        // What was refused has settled no size.
+        let fitting = arrays.iter().map(|(name, array)| {
+            let shape = vec![5; array.shape().len()];
+            (name, Array::zeros(array.dtype(), &shape).expect("room"))
+        });
+        let fitting: Vec<(&String, Array)> = fitting.collect();
+        let named = fitting.iter().map(|(name, array)| (name.as_str(), array));
+        write(&path, named, &BTreeMap::new()).expect("room");
+        load(&path, &entries).expect("this one fits");
     }
 
     #[test]
