@@ -60,6 +60,7 @@ pub(crate) fn check(workspace: &Workspace, notes: &mut Notes, bless: bool) -> Re
     if bless {
         return fs::write(&path, today).map_err(|source| Error::File { path, source });
     }
+    check_recurrence(workspace, notes)?;
     if worse.is_empty() {
         return Ok(());
     }
@@ -68,6 +69,44 @@ pub(crate) fn check(workspace: &Workspace, notes: &mut Notes, bless: bool) -> Re
          and say why in the commit",
         worse.join(", ")
     )))
+}
+
+/// Steps of the recurrence whose counts are compared.
+const STEPS: [&str; 3] = ["32", "1024", "100000"];
+
+/// From graph to code, an LSTM takes as many instructions for few steps as for many: it is one loop.
+fn check_recurrence(workspace: &Workspace, notes: &mut Notes) -> Result<(), Error> {
+    const EXAMPLE: &str = "lstm_to_code";
+    let build = [
+        "build",
+        "--release",
+        "--package",
+        "loopwright-targets",
+        "--example",
+        EXAMPLE,
+    ];
+    process::run(&mut workspace.cargo(&build))?;
+    let binary = workspace.target.join("release/examples").join(EXAMPLE);
+    let mut counts = Vec::with_capacity(STEPS.len());
+    for steps in STEPS {
+        let (once, twice) = (
+            count(workspace, &binary, steps, 1)?,
+            count(workspace, &binary, steps, 2)?,
+        );
+        let now = twice.saturating_sub(once);
+        notes.line(format!(
+            "graph to code, LSTM of {steps} steps with gradients: {now} instructions"
+        ));
+        counts.push(now);
+    }
+    let least = counts.iter().min().copied().unwrap_or_default();
+    let most = counts.iter().max().copied().unwrap_or_default();
+    match most as f64 <= least as f64 * ALLOWED {
+        true => Ok(()),
+        false => Err(Error::Check(format!(
+            "an LSTM takes {least} to {most} instructions to compile, depending on its number of steps"
+        ))),
+    }
 }
 
 fn count(workspace: &Workspace, binary: &PathBuf, work: &str, rounds: u64) -> Result<u64, Error> {

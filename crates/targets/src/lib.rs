@@ -35,5 +35,6 @@ pub mod writers;
 
 pub use corpus::{Corpus, CorpusError, Entry};
 pub use machine::{describe, random_target};
+pub use networks::lstm_gradients;
 pub use sweep::{Failure, Report, Step, SweepOptions, sweep};
 pub use writers::{Writer, writers};

@@ -2,10 +2,11 @@
 
 use crate::corpus::{CorpusError, Entry};
 use crate::recorder::session;
+use loopwright_graph::Graph;
 use loopwright_nn::{
     Activation, Adam, Attention, BatchNorm, Conv, ConvTranspose, Dense, Embedding, GroupNorm,
     Layer, LayerNorm, Lstm, Module, Optimizer, Pool, RmsNorm, Rope, Sequential, Sgd,
-    TransformerBlock, cross_entropy, mean_squared_error, seed, training,
+    TransformerBlock, cross_entropy, gradients, mean_squared_error, seed, training,
 };
 use loopwright_tensor::{
     Axis, ConvOptions, DType, Shape, Tensor, TensorError, concat, jit, random, scan,
@@ -53,6 +54,27 @@ pub fn small_networks() -> Result<Vec<Entry>, CorpusError> {
         traced.small_convolutions()?;
         traced.small_sequences()?;
         Ok(traced.entries)
+    })
+}
+
+/// An LSTM over so many steps with the gradients of its weights.
+///
+/// # Errors
+/// What is wrong with it; that is a bug.
+pub fn lstm_gradients(steps: usize) -> Result<Graph, CorpusError> {
+    let session = session()?;
+    session.scope(|| {
+        seed(3);
+        let lstm = Arc::new(Lstm::new(50));
+        let all = jit("gradients", move |x: &Tensor| {
+            let (all, state) = lstm.forward(x, None);
+            let loss = all.square().sum(..) + state.cell.sum(..);
+            let mut results = vec![loss.clone()];
+            results.extend(gradients(&lstm.parameters(), &loss));
+            results
+        });
+        let found = all.loops(&numbers(&[3, steps, 20]))?;
+        Ok(found.program().written().clone())
     })
 }
 
@@ -106,7 +128,7 @@ impl Traced {
         Ok(())
     }
 
-    fn take(&mut self, name: String, graph: &loopwright_graph::Graph) {
+    fn take(&mut self, name: String, graph: &Graph) {
         self.entries.push(Entry {
             name: format!("network {name}"),
             graph: graph.clone(),
