@@ -64,6 +64,42 @@ fn every_device_and_scheduler_gives_the_same() {
 }
 
 #[test]
+fn random_numbers_of_programs_have_the_same_bits_on_every_device() {
+    let mut devices = vec!["interp"];
+    if cfg!(target_arch = "x86_64") {
+        devices.push("x86");
+    }
+    if has_compiler() {
+        devices.push("cc");
+    }
+    let names = ["single", "double", "half", "summed"];
+    let sandbox = Sandbox::new();
+    sandbox.program(
+        "random.lw",
+        "output single = normal[i=4001](7)\noutput double = normal[f64](8, i)\n\
+         output half = normal[f16](9, i)\noutput summed = normal[f64](10, i) + 1\n",
+    );
+    let mut first: Option<Vec<Vec<u8>>> = None;
+    for device in devices {
+        let outs = names.map(|name| format!("{name}={name}.npy"));
+        let mut arguments = vec!["run", "random.lw", "--device", device];
+        for out in &outs {
+            arguments.extend(["--out", out.as_str()]);
+        }
+        sandbox.succeed(&arguments);
+        let files = names.map(|name| std::fs::read(sandbox.path(&format!("{name}.npy"))));
+        let files: Vec<Vec<u8>> = files
+            .into_iter()
+            .map(|file| file.expect("written"))
+            .collect();
+        let expected = first.get_or_insert_with(|| files.clone());
+        for ((name, found), expected) in names.iter().zip(&files).zip(expected) {
+            assert!(found == expected, "{name} on {device}");
+        }
+    }
+}
+
+#[test]
 fn an_output_with_the_name_of_a_state_can_be_scheduled() {
     let sandbox = count();
     let way = ["--device", "interp"];

@@ -41,6 +41,7 @@ mod dead;
 mod edit;
 mod error;
 mod evaluate;
+mod exact;
 mod fits;
 mod inside;
 mod ir;

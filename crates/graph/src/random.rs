@@ -56,14 +56,13 @@ impl GraphBuilder {
 
     /// Normally distributed numbers of mean 0 and variance 1, of a float dtype.
     ///
-    /// By the method of Box and Muller, `sqrt(-2 log1p(-u)) cos(2 pi v)`, in `f64` for `f64` and in `f32`
+    /// By the method of Box and Muller, `sqrt(-2 log(1 - u)) cos(2 pi v)`, in `f64` for `f64` and in `f32`
     /// for all others, which are rounded from it. `u` and `v` have 24 bits each in `f32`, both of one
     /// [`GraphBuilder::random_bits`], and 53 bits each in `f64`, `v` from the bits that the first ones
     /// give as a counter. The largest number is 5.77 in `f32` and 8.57 in `f64`.
     ///
-    /// `log1p` and `cos` are the C library's, so two machines may differ in the last bits. Every step is
-    /// rounded: with a library within 1 ulp, the absolute error is below 4e-6 in `f32` and 2e-14 in
-    /// `f64`; most of it is the rounding of `2 pi v`.
+    /// Logarithm and cosine are made of ops that are rounded once everywhere (`exact.rs`), so that all devices
+    /// give the same bits. The absolute error is below 4e-6 in `f32` and 2e-14 in `f64`.
     pub fn normal(
         &mut self,
         seed: NodeId,
@@ -81,16 +80,17 @@ impl GraphBuilder {
             let more = self.random_bits(seed, bits)?;
             self.fraction(more, 64 - digits, digits, wide)?
         };
-        // log1p(-u) with u in [0, 1) is finite, where log(u) is not.
-        let negative = self.map(Op::Neg, &[u])?;
-        let log = self.map(Op::Log1p, &[negative])?;
+        // 1 - u with u in [0, 1) has a finite logarithm, and is exact.
+        let one = self.constant(Scalar::from_f64(wide, 1.0));
+        let rest = self.map(Op::Sub, &[one, u])?;
+        let log = self.exact_log(rest)?;
         let minus_two = self.constant(Scalar::from_f64(wide, -2.0));
         let square = self.map(Op::Mul, &[log, minus_two])?;
         let radius = self.map(Op::Sqrt, &[square])?;
-        let turn = self.constant(Scalar::from_f64(wide, std::f64::consts::TAU));
-        let angle = self.map(Op::Mul, &[v, turn])?;
-        let cos = self.map(Op::Cos, &[angle])?;
-        let normal = self.map(Op::Mul, &[radius, cos])?;
+        let cos = self.exact_cos_of_turns(v)?;
+        // A product could be contracted with a sum that it is a part of later.
+        let zero = self.constant(Scalar::zero(wide));
+        let normal = self.map(Op::MulAdd, &[radius, cos, zero])?;
         Ok(self.narrowed(normal, dtype))
     }
 
