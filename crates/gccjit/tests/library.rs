@@ -220,7 +220,7 @@ fn a_compilation_that_ends_its_process_is_an_error_also_after_others_went_well()
     use std::os::unix::fs::PermissionsExt as _;
     const NAME: &str =
         "a_compilation_that_ends_its_process_is_an_error_also_after_others_went_well";
-    const FOLDER: &str = "LOOPWRIGHT_TEST_ASSEMBLER";
+    const FOLDER: &str = "TEST_ASSEMBLER";
     let Some(backend) = available(GccJit::new()) else {
         return;
     };
