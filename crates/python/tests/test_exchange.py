@@ -209,6 +209,32 @@ def test_few_elements_are_given_by_dlpack_as_a_copy_that_can_be_written():
     assert not np.from_dlpack(lw.ones((128, 64)) + 0.0).flags.writeable
 
 
+def test_numpy_can_tell_that_few_elements_are_shared():
+    # scikit-learn and others copy before they write where memory may be shared.
+    x = lw.asarray([1.0, 2.0, 3.0])
+    lent = np.asarray(x)
+    assert np.may_share_memory(lent, x) and np.shares_memory(np.asarray(x), lent)
+    assert not np.may_share_memory(lent, np.asarray(lw.asarray([1.0, 2.0, 3.0])))
+    # What was lent stays as it was made, and what is written there is in the array.
+    x[0] = 5.0
+    again = np.asarray(x)
+    assert lent[0] == 1.0 and again[0] == 5.0 and not np.may_share_memory(lent, again)
+    lent[2] = 7.0
+    again[1] = 6.0
+    assert x.tolist() == [5.0, 6.0, 7.0]
+    del lent, again
+    assert np.asarray(x).tolist() == [5.0, 6.0, 7.0]
+
+
+def test_scikit_learn_leaves_the_arrays_it_is_given_as_they_are():
+    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    given = np.random.default_rng(0).normal(size=(30, 10))
+    x = lw.asarray(given)
+    for scaler in (preprocessing.MaxAbsScaler(), preprocessing.MinMaxScaler(), preprocessing.StandardScaler()):
+        np.testing.assert_allclose(scaler.fit_transform(x), scaler.fit_transform(given), rtol=1e-12)
+        np.testing.assert_array_equal(np.asarray(x), given)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_what_numpy_writes_into_few_elements_is_in_the_array(dtype):
     given = numbers(dtype, (3, 4))

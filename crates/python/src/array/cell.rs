@@ -70,8 +70,12 @@ impl Cell {
         let Cell::Own { lent, is_lent, .. } = self else {
             return None;
         };
+        let mut lent = lock(lent);
+        if let Some(known) = lent.iter().find(|known| known.share(bytes, &layout)) {
+            return Some(Arc::clone(known));
+        }
         let lending = Arc::new(Lending::new(bytes, layout));
-        lock(lent).push(Arc::clone(&lending));
+        lent.push(Arc::clone(&lending));
         is_lent.store(true, Ordering::Release);
         Some(lending)
     }

@@ -1,7 +1,9 @@
 //! Memory of small arrays that others may write.
 //!
-//! `np.asarray(x)` and `memoryview(x)` of a small array are copies that can be written. The array's cell knows of them: what
-//! was written there is put into the cell when it is read or written next. The other way they stay as they were made.
+//! `np.asarray(x)` and `memoryview(x)` of a small array are a copy that can be written. The array's cell knows of it: what
+//! was written there is put into the cell when it is read or written next. The other way it stays as it was made. Whoever asks
+//! for the same elements while others have the copy, and nobody has written them, is given the same memory: so
+//! `np.may_share_memory` tells the truth, by which libraries decide whether they may write.
 
 use super::Value;
 use super::cell::lock;
@@ -12,7 +14,7 @@ use loopwright_tensor::Tensor;
 use pyo3::prelude::*;
 use std::cell::UnsafeCell;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes that are aligned for every dtype.
 type Block = u128;
@@ -24,7 +26,8 @@ pub(crate) struct Lending {
     /// The bytes when they were last looked at.
     seen: Mutex<Vec<u8>>,
     layout: Layout,
-    released: AtomicBool,
+    /// How many have it.
+    holders: AtomicUsize,
 }
 
 // SAFETY: the memory is read by `changes` alone, byte by byte; others write it as they write any buffer, while they hold
@@ -48,7 +51,7 @@ impl Lending {
             length: bytes.len(),
             seen: Mutex::new(bytes.to_vec()),
             layout,
-            released: AtomicBool::new(false),
+            holders: AtomicUsize::new(1),
         }
     }
 
@@ -58,13 +61,32 @@ impl Lending {
         unsafe { (*self.memory.get()).as_mut_ptr().cast::<u8>() }
     }
 
-    /// Nobody writes it any more.
+    /// Gives the copy to one more where it is of these places and has these elements; whether it did.
+    pub(super) fn share(&self, bytes: &[u8], layout: &Layout) -> bool {
+        if self.layout != *layout || self.length != bytes.len() {
+            return false;
+        }
+        // SAFETY: so many bytes are there, as long as this value.
+        let now = unsafe { std::slice::from_raw_parts(self.address(), self.length) };
+        // Also what was looked at last: what is written since is not in the array yet.
+        if now != bytes || lock(&self.seen)[..] != *bytes {
+            return false;
+        }
+        // What nobody has any more is about to be forgotten.
+        let one_more = |holders: usize| (holders > 0).then(|| holders + 1);
+        let taken = self
+            .holders
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more);
+        taken.is_ok()
+    }
+
+    /// One of those who have it does not write it any more.
     pub(super) fn release(&self) {
-        self.released.store(true, Ordering::Release);
+        self.holders.fetch_sub(1, Ordering::AcqRel);
     }
 
     pub(super) fn is_released(&self) -> bool {
-        self.released.load(Ordering::Acquire)
+        self.holders.load(Ordering::Acquire) == 0
     }
 
     /// What was written since this was last asked.
