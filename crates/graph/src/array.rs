@@ -166,6 +166,11 @@ impl Array {
         Ok(array)
     }
 
+    /// Whether it lies in memory that somebody else keeps ([`Array::foreign`]).
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.storage, Storage::Foreign(_))
+    }
+
     /// Makes all bytes elements of the dtype: for whoever fills [`bytes_mut`](Array::bytes_mut) with bytes from outside. See
     /// [`DType::normalise`].
     pub fn normalise(&mut self) {

@@ -114,6 +114,13 @@ impl Ledger {
         }
     }
 
+    /// Whether everything that was scheduled to use it is done, and went well.
+    pub(crate) fn is_idle(&self, entry: Entry) -> bool {
+        let uses = &self.entries[entry.0 as usize];
+        let is_well = |writer: &Event| writer.is_done() && writer.failure().is_none();
+        uses.writer.as_ref().is_none_or(is_well) && uses.readers.iter().all(Event::is_done)
+    }
+
     /// Adds what a task at the point `now` must wait for before it uses an entry so.
     pub(crate) fn waits(&mut self, entry: Entry, usage: Use, now: &Event, waits: &mut Waits) {
         let uses = &mut self.entries[entry.0 as usize];

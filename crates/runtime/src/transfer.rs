@@ -218,6 +218,19 @@ impl Context {
         Ok(array.ok())
     }
 
+    /// Where the values of a node lie; `None` as in [`in_place`](Context::in_place), and where anything is still
+    /// scheduled that uses it. The address is good as long as the context is held. Whoever writes there sees to it that
+    /// nothing is scheduled meanwhile that uses the node.
+    pub fn idle_address(&self, name: &str) -> Option<*mut u8> {
+        let node = self.find(name).filter(|node| self.is_written(node))?;
+        let start = node.slab().address()?;
+        let runtime = &node.pool().runtime;
+        let is_idle =
+            runtime.check_process().is_ok() && runtime.board.lock().ledger.is_idle(node.entry());
+        // SAFETY: a node lies within its slab.
+        is_idle.then(|| unsafe { start.add(node.loc().offset) })
+    }
+
     /// Schedules a copy of a node from another context, which may be on another stream or device; it waits
     /// for the writer's event, and the host does not wait. `false`, and nothing done, where either has no
     /// such node, or both have the same memory.

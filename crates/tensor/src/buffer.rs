@@ -54,6 +54,33 @@ impl Drop for Pin {
     }
 }
 
+/// The memory of a value that only one tensor has, which may be written there. The value stays where it is as long as this
+/// is held.
+///
+/// Nothing keeps the tensor from being used while others write: its owner does not use it then.
+pub struct Exclusive {
+    address: *mut u8,
+    bytes: usize,
+    _pin: Pin,
+}
+
+// SAFETY: the address is not used here, and the memory is held by the pin.
+unsafe impl Send for Exclusive {}
+// SAFETY: as above.
+unsafe impl Sync for Exclusive {}
+
+impl Exclusive {
+    /// The address of the first byte.
+    pub fn address(&self) -> *mut u8 {
+        self.address
+    }
+
+    /// How many bytes there are.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
 impl Buffer {
     pub(crate) fn of_array(array: impl Into<Arc<Array>>) -> Buffer {
         let array = array.into();
@@ -198,6 +225,28 @@ impl Buffer {
             Some(array) => Ok(Arc::new(array)),
             None => self.array(),
         }
+    }
+
+    /// Where it lies, if that is memory of the host on one device alone, nobody else holds it, and nothing is still to use it;
+    /// small values are not given so.
+    pub(crate) fn exclusive(&self) -> Option<Exclusive> {
+        if self.is_shared() || self.on_host().is_some() {
+            return None;
+        }
+        let pin = self.pin();
+        let context = match &*self.places() {
+            Places { contexts, pins: 1 } if contexts.len() == 1 => contexts[0].1.clone(),
+            _ => return None,
+        };
+        let bytes = context.node(VALUE).map_or(0, |node| node.bytes);
+        if bytes < LENT {
+            return None;
+        }
+        Some(Exclusive {
+            address: context.idle_address(VALUE)?,
+            bytes,
+            _pin: pin,
+        })
     }
 
     /// The value on the host, if it lies there.

@@ -70,6 +70,7 @@ mod tree;
 mod variable;
 mod vmap;
 
+pub use buffer::Exclusive;
 pub use control::{
     MAX_UNROLLED, WhileLoop, choose, repeat_at_most, repeat_while, scan, scan_values, while_loop,
 };

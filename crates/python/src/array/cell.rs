@@ -4,11 +4,13 @@
 //! another tensor into the cell and counts its version up, so that a view knows when what it has seen is old. What is
 //! computed from an array keeps the tensor, which nobody changes.
 
-use super::lend::{Lending, written};
+use super::lend::{Found, Lending, written};
 use super::view::Layout;
 use super::{Value, is_recording};
 use crate::errors::TracedError;
 use crate::variable::Place;
+use loopwright_graph::Array as HostArray;
+use loopwright_ops::DType;
 use pyo3::prelude::*;
 use std::cell::Cell as Local;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -65,17 +67,53 @@ impl Cell {
         }
     }
 
-    /// Gives a copy of elements to others, who may write it; nothing where the elements are a variable's.
-    pub(super) fn lend(&self, bytes: &[u8], layout: Layout) -> Option<Arc<Lending>> {
+    /// Gives elements to others as a copy that they may write; nothing where the elements are a variable's.
+    pub(super) fn lend(&self, elements: &Arc<HostArray>, layout: Layout) -> Option<Arc<Lending>> {
         let Cell::Own { lent, is_lent, .. } = self else {
             return None;
         };
         let mut lent = lock(lent);
-        if let Some(known) = lent.iter().find(|known| known.share(bytes, &layout)) {
+        if let Some(known) = lent.iter().find(|known| known.share(elements, &layout)) {
             return Some(Arc::clone(known));
         }
-        let lending = Arc::new(Lending::new(bytes, layout));
+        let lending = Arc::new(Lending::copied(elements, layout));
         lent.push(Arc::clone(&lending));
+        is_lent.store(true, Ordering::Release);
+        Some(lending)
+    }
+
+    /// Gives to one more who may write it what others write where its value lies; nothing where nobody does.
+    pub(super) fn share_in_place(&self) -> Option<Arc<Lending>> {
+        let Cell::Own { lent, .. } = self else {
+            return None;
+        };
+        let lent = lock(lent);
+        lent.iter().find(|known| known.share_in_place()).cloned()
+    }
+
+    /// Gives its value, which has been computed, to others, who may write it where it lies, if that can be done.
+    pub(super) fn lend_in_place(&self) -> Option<Arc<Lending>> {
+        let Cell::Own {
+            value,
+            lent,
+            is_lent,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        // What others have written into other copies comes first.
+        self.collect();
+        let mut value = lock(value);
+        if is_recording() || value.im.is_some() || value.re.dtype() == DType::Bool {
+            return None;
+        }
+        value.settle();
+        let sizes = value.re.shape().known()?;
+        let memory = value.re.exclusive()?;
+        let lending = Arc::new(Lending::in_place(memory, value.re.dtype(), &sizes));
+        // Before others can have the value.
+        lock(lent).push(Arc::clone(&lending));
         is_lent.store(true, Ordering::Release);
         Some(lending)
     }
@@ -105,7 +143,13 @@ impl Cell {
         lendings.retain(|lending| {
             // First: what is written until then is among the changes.
             let is_released = lending.is_released();
-            changes.extend(lending.changes());
+            match lending.look(is_released) {
+                Found::Unchanged => {}
+                Found::Changed(changed) => changes.push(changed),
+                Found::BackInPlace => {
+                    version.fetch_add(1, Ordering::AcqRel);
+                }
+            }
             !is_released
         });
         is_lent.store(!lendings.is_empty(), Ordering::Release);

@@ -2,8 +2,8 @@
 //!
 //! What comes in through the buffer protocol or DLPack is copied, unless nobody can write it ([`is_protected`]) or the call
 //! that it is an argument of has read it when it is over ([`borrowed`]): formulas never see what is written later. What goes
-//! out is read-only memory of ours, as it was then; it is not copied, but for complex numbers, whose parts we keep apart, and
-//! small values of devices.
+//! out through the buffer protocol can be written ([`lend`](super::lend)); through DLPack it is read-only memory of ours, as it
+//! was then, which is not copied, but for complex numbers, whose parts we keep apart, and small values of devices.
 
 use super::lend::Lending;
 use super::view::Layout;
@@ -518,8 +518,7 @@ pub(super) fn dense(py: Python<'_>, array: &Array) -> PyResult<Arc<HostArray>> {
     Ok(both.host(py)?.remove(0))
 }
 
-/// Arrays of fewer bytes are given as copies, which can be written: compiled code that takes arrays of numpy mostly asks for
-/// memory that it could write, and to copy so little costs less than the call.
+/// Arrays of fewer bytes are given as copies: to copy so little costs less than to give them where they lie.
 pub(super) const SMALL: usize = 16 << 10;
 
 /// Where elements lie; a copy that was just made can be written there.
@@ -532,24 +531,71 @@ pub(super) fn address_of(elements: &mut Arc<HostArray>, is_copied: bool) -> *mut
 
 /// What a buffer holds: the elements, and its shape and strides.
 struct Lent {
-    _array: Arc<HostArray>,
-    /// The copy that is given instead, where it may be written.
-    lending: Option<Arc<Lending>>,
+    elements: Elements,
     shape: Vec<isize>,
     strides: Vec<isize>,
 }
 
-/// A copy of an array's elements that may be written, where they are few and have a place.
-fn lending(array: &Array, elements: &HostArray) -> Option<Arc<Lending>> {
-    if array.is_read_only() || elements.bytes().len() >= SMALL {
-        return None;
+/// The elements of a buffer.
+enum Elements {
+    /// They may be written.
+    Lending(Arc<Lending>),
+    /// They may not.
+    Kept(Arc<HostArray>),
+}
+
+impl Elements {
+    fn of(py: Python<'_>, array: &Array) -> PyResult<Elements> {
+        let (cell, map) = array.root();
+        if array.is_read_only() {
+            return Ok(Elements::Kept(dense(py, array)?));
+        }
+        let is_whole = map.is_none();
+        if is_whole && let Some(lending) = cell.share_in_place() {
+            return Ok(Elements::Lending(lending));
+        }
+        let mut elements = dense(py, array)?;
+        if is_whole && elements.bytes().len() >= SMALL {
+            // Nothing may hold what is lent in place.
+            drop(elements);
+            if let Some(lending) = cell.lend_in_place() {
+                return Ok(Elements::Lending(lending));
+            }
+            elements = dense(py, array)?;
+            // Memory that nobody can write goes out as it came in.
+            if array.value().re.is_foreign() {
+                return Ok(Elements::Kept(elements));
+            }
+        }
+        let layout = match map {
+            Some(map) => map.layout.clone(),
+            None => Some(Layout::dense(&array.lock().sizes()?)),
+        };
+        let lending = layout.and_then(|layout| cell.lend(&elements, layout));
+        Ok(lending.map_or(Elements::Kept(elements), Elements::Lending))
     }
-    let (cell, map) = array.root();
-    let layout = match map {
-        Some(map) => map.layout.clone()?,
-        None => Layout::dense(&array.lock().sizes().ok()?),
-    };
-    cell.lend(elements.bytes(), layout)
+
+    fn address(&self) -> *mut u8 {
+        match self {
+            Elements::Lending(lending) => lending.address(),
+            Elements::Kept(array) => array.bytes().as_ptr().cast_mut(),
+        }
+    }
+
+    fn length(&self) -> usize {
+        match self {
+            Elements::Lending(lending) => lending.length(),
+            Elements::Kept(array) => array.bytes().len(),
+        }
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Elements::Lending(lending) = &self.elements {
+            lending.release();
+        }
+    }
 }
 
 /// # Safety
@@ -565,41 +611,33 @@ pub(super) unsafe fn fill_buffer(
     // SAFETY: the interpreter's, as the caller states.
     unsafe { (*view).obj = std::ptr::null_mut() };
     let py = slf.py();
-    let dtype = slf.get().value().dtype();
+    let dtype = slf.get().lock().dtype();
     let format = format_of(dtype).ok_or_else(|| {
         PyBufferError::new_err(format!(
             "buffers have no format for {}; convert with astype(float32)",
             dtype.name()
         ))
     })?;
-    let array = dense(py, slf.get())?;
-    let length = array.bytes().len();
-    let lending = lending(slf.get(), &array);
-    if lending.is_none() && flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
-        return Err(PyBufferError::new_err(
-            "an array's memory is read only; x[...] = v changes an array",
-        ));
-    }
+    let elements = Elements::of(py, slf.get())?;
+    let sizes = slf.get().lock().sizes()?;
     let item = dtype.part.bytes() * if dtype.complex { 2 } else { 1 };
-    let mut shape: Vec<isize> = array.shape().iter().map(|size| *size as isize).collect();
-    if dtype.complex {
-        shape.pop();
-    }
+    let shape: Vec<isize> = sizes.iter().map(|size| *size as isize).collect();
     let mut strides = vec![item as isize; shape.len()];
     for at in (1..shape.len()).rev() {
         strides[at - 1] = strides[at] * shape[at].max(1);
     }
-    let address = match &lending {
-        Some(lending) => lending.address(),
-        None => array.bytes().as_ptr().cast_mut(),
-    };
-    let is_read_only = lending.is_none();
     let mut lent = Box::new(Lent {
-        _array: array,
-        lending,
+        elements,
         shape,
         strides,
     });
+    let (address, length) = (lent.elements.address(), lent.elements.length());
+    let is_read_only = matches!(lent.elements, Elements::Kept(_));
+    if is_read_only && flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
+        return Err(PyBufferError::new_err(
+            "an array's memory is read only; x[...] = v changes an array",
+        ));
+    }
     let asked = |flag: c_int| flags & flag == flag;
     // SAFETY: as above; what the view points to is held by what it holds.
     unsafe {
@@ -634,11 +672,7 @@ pub(super) unsafe fn release_buffer(view: *mut ffi::Py_buffer) {
     unsafe {
         let lent = (*view).internal.cast::<Lent>();
         if !lent.is_null() {
-            let lent = Box::from_raw(lent);
-            if let Some(lending) = &lent.lending {
-                lending.release();
-            }
-            drop(lent);
+            drop(Box::from_raw(lent));
             (*view).internal = std::ptr::null_mut();
         }
     }

@@ -1,77 +1,135 @@
-//! Memory of small arrays that others may write.
+//! Memory of arrays that others may write.
 //!
-//! `np.asarray(x)` and `memoryview(x)` of a small array are a copy that can be written. The array's cell knows of it: what
-//! was written there is put into the cell when it is read or written next. The other way it stays as it was made. Whoever asks
-//! for the same elements while others have the copy, and nobody has written them, is given the same memory: so
-//! `np.may_share_memory` tells the truth, by which libraries decide whether they may write.
+//! `np.asarray(x)` and `memoryview(x)` can be written. The array's cell knows of it: what was written there is put into the
+//! cell when it is read or written next. The other way, memory that was lent stays as it was made. Whoever asks for the same
+//! elements while others have them, and nobody has written them, is given the same memory: so `np.may_share_memory` tells
+//! the truth, by which libraries decide whether they may write.
+//!
+//! Large values of which nothing else knows are lent where they lie. They are copied when the cell is read or written while
+//! others still have them, and never where those let go of them first. All others are lent as copies.
 
 use super::Value;
 use super::cell::lock;
 use super::view::Layout;
 use crate::errors::OrRaise;
+use loopwright_graph::Array as HostArray;
 use loopwright_ops::DType;
-use loopwright_tensor::Tensor;
+use loopwright_tensor::{Exclusive, Tensor};
 use pyo3::prelude::*;
 use std::cell::UnsafeCell;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Bytes that are aligned for every dtype.
 type Block = u128;
 
-/// A copy of elements that others may write, and where in an array they belong.
+/// What others write.
+enum Memory {
+    Copy(UnsafeCell<Vec<Block>>),
+    /// That of the cell's value.
+    InPlace(Exclusive),
+}
+
+/// Elements that others may write, and where in an array they belong.
 pub(crate) struct Lending {
-    memory: UnsafeCell<Vec<Block>>,
+    memory: Memory,
     length: usize,
-    /// The bytes when they were last looked at.
-    seen: Mutex<Vec<u8>>,
+    dtype: DType,
+    /// The elements when they were last looked at; nothing as long as they are in place.
+    seen: Mutex<Option<Arc<HostArray>>>,
     layout: Layout,
     /// How many have it.
     holders: AtomicUsize,
 }
 
-// SAFETY: the memory is read by `changes` alone, byte by byte; others write it as they write any buffer, while they hold
-// the interpreter's lock or without a promise of what is seen.
+// SAFETY: the memory is read by `bytes` alone; others write it as they write any buffer, while they hold the
+// interpreter's lock or without a promise of what is seen.
 unsafe impl Send for Lending {}
 // SAFETY: as above.
 unsafe impl Sync for Lending {}
 
-/// An element that was written: its place in the array laid out flat, and its bytes.
-pub(super) type Change = (usize, Vec<u8>);
+/// What was written into elements of an array.
+pub(super) struct Changes {
+    now: Arc<HostArray>,
+    /// What was there before; nothing where all of the array is replaced.
+    before: Option<Arc<HostArray>>,
+    layout: Layout,
+}
+
+/// What the owner of lent elements finds when it looks at them.
+pub(super) enum Found {
+    Unchanged,
+    Changed(Changes),
+    /// Others have let go of the memory of the cell's value, which they may have written.
+    BackInPlace,
+}
 
 impl Lending {
-    /// A copy of elements, of which some bytes each belong to the places of a layout.
-    pub(super) fn new(bytes: &[u8], layout: Layout) -> Lending {
-        let mut memory = vec![0; bytes.len().div_ceil(size_of::<Block>())];
+    /// A copy of elements that belong to the places of a layout.
+    pub(super) fn copied(elements: &Arc<HostArray>, layout: Layout) -> Lending {
+        let bytes = elements.bytes();
+        let mut memory = Vec::<Block>::with_capacity(bytes.len().div_ceil(size_of::<Block>()));
         let address = memory.as_mut_ptr().cast::<u8>();
         // SAFETY: the blocks have at least as many bytes, and nobody else has them yet.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), address, bytes.len()) };
         Lending {
-            memory: UnsafeCell::new(memory),
+            memory: Memory::Copy(UnsafeCell::new(memory)),
             length: bytes.len(),
-            seen: Mutex::new(bytes.to_vec()),
+            dtype: elements.dtype(),
+            seen: Mutex::new(Some(Arc::clone(elements))),
             layout,
             holders: AtomicUsize::new(1),
         }
     }
 
-    /// Where the copy lies.
-    pub(super) fn address(&self) -> *mut u8 {
-        // SAFETY: the vector itself is never changed, so that no other reference to it is in the way.
-        unsafe { (*self.memory.get()).as_mut_ptr().cast::<u8>() }
+    /// The memory of a value that is all of an array, and no array of booleans.
+    pub(super) fn in_place(memory: Exclusive, dtype: DType, sizes: &[usize]) -> Lending {
+        Lending {
+            length: memory.bytes(),
+            memory: Memory::InPlace(memory),
+            dtype,
+            seen: Mutex::new(None),
+            layout: Layout::dense(sizes),
+            holders: AtomicUsize::new(1),
+        }
     }
 
-    /// Gives the copy to one more where it is of these places and has these elements; whether it did.
-    pub(super) fn share(&self, bytes: &[u8], layout: &Layout) -> bool {
-        if self.layout != *layout || self.length != bytes.len() {
-            return false;
+    /// Where the elements lie.
+    pub(super) fn address(&self) -> *mut u8 {
+        match &self.memory {
+            // SAFETY: the vector itself is never changed, so that no other reference to it is in the way.
+            Memory::Copy(memory) => unsafe { (*memory.get()).as_mut_ptr().cast::<u8>() },
+            Memory::InPlace(memory) => memory.address(),
         }
-        // SAFETY: so many bytes are there, as long as this value.
-        let now = unsafe { std::slice::from_raw_parts(self.address(), self.length) };
+    }
+
+    pub(super) fn length(&self) -> usize {
+        self.length
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: so many bytes have been written there, and are there as long as this value.
+        unsafe { std::slice::from_raw_parts(self.address(), self.length) }
+    }
+
+    /// Gives it to one more where it is of these places and has these elements; whether it did.
+    pub(super) fn share(&self, elements: &HostArray, layout: &Layout) -> bool {
+        let bytes = elements.bytes();
         // Also what was looked at last: what is written since is not in the array yet.
-        if now != bytes || lock(&self.seen)[..] != *bytes {
-            return false;
-        }
+        let is_same = || {
+            let seen = lock(&self.seen);
+            let seen = seen.as_ref().is_some_and(|seen| seen.bytes() == bytes);
+            seen && self.bytes() == bytes
+        };
+        self.layout == *layout && self.length == bytes.len() && is_same() && self.take()
+    }
+
+    /// Gives it to one more where it is what the array has; whether it did.
+    pub(super) fn share_in_place(&self) -> bool {
+        lock(&self.seen).is_none() && self.take()
+    }
+
+    fn take(&self) -> bool {
         // What nobody has any more is about to be forgotten.
         let one_more = |holders: usize| (holders > 0).then(|| holders + 1);
         let taken = self
@@ -89,47 +147,77 @@ impl Lending {
         self.holders.load(Ordering::Acquire) == 0
     }
 
-    /// What was written since this was last asked.
-    pub(super) fn changes(&self) -> Vec<Change> {
-        // SAFETY: so many bytes are there, as long as this value.
-        let now = unsafe { std::slice::from_raw_parts(self.address(), self.length) };
+    /// What was written since this was last asked; `is_released` if nobody has it any more.
+    pub(super) fn look(&self, is_released: bool) -> Found {
+        let now = self.bytes();
         let mut seen = lock(&self.seen);
-        let count: usize = self.layout.sizes.iter().product();
-        if now == &seen[..] || count == 0 {
-            return Vec::new();
+        match &*seen {
+            None if is_released => return Found::BackInPlace,
+            Some(seen) if seen.bytes() == now => return Found::Unchanged,
+            _ => {}
         }
-        let item = self.length / count;
-        let elements = now.chunks_exact(item).zip(seen.chunks_exact(item));
-        let changes = elements.enumerate().filter(|(_, (new, old))| new != old);
-        let changes = changes
-            .map(|(at, (new, _))| (self.layout.place(at), new.to_vec()))
-            .collect();
-        seen.copy_from_slice(now);
-        changes
+        let shape = seen
+            .as_ref()
+            .map_or(&self.layout.sizes[..], |seen| seen.shape());
+        // Booleans as bytes: whoever writes those may write others than 0 and 1.
+        let dtype = match self.dtype {
+            DType::Bool => DType::U8,
+            dtype => dtype,
+        };
+        // It fails only where there is no memory for a copy; what was written is then looked at the next time.
+        let Ok(copy) = HostArray::from_bytes(dtype, shape, now) else {
+            return Found::Unchanged;
+        };
+        let copy = Arc::new(copy);
+        Found::Changed(Changes {
+            before: seen.replace(Arc::clone(&copy)),
+            now: copy,
+            layout: self.layout.clone(),
+        })
     }
 }
 
 /// A value with elements that were written.
-pub(super) fn written(value: &Value, changes: &[Change]) -> PyResult<Value> {
+pub(super) fn written(value: &Value, changes: &[Changes]) -> PyResult<Value> {
     let put = |part: &Tensor, from: usize| {
-        let lent = value.session.scope(|| part.lent()).or_raise()?;
-        let mut array = (*lent).clone();
-        let width = part.dtype().bytes();
-        let is_bool = part.dtype() == DType::Bool;
-        let bytes = array.bytes_mut();
-        for (place, element) in changes {
-            let target = &mut bytes[place * width..][..width];
-            target.copy_from_slice(&element[from..from + width]);
-            // Whoever writes bytes may write others than 0 and 1.
-            if is_bool {
-                target[0] = u8::from(target[0] != 0);
-            }
+        let shape = part.shape();
+        // What was lent in place is all of the value; what was written into copies belongs there, too.
+        let in_place = changes.iter().find(|change| change.before.is_none());
+        let mut array = match in_place {
+            Some(change) => Arc::clone(&change.now),
+            None => value.session.scope(|| part.lent()).or_raise()?,
+        };
+        if changes.iter().any(|change| change.before.is_some()) {
+            let mut copy = (*array).clone();
+            changes
+                .iter()
+                .for_each(|change| change.put(&mut copy, from));
+            array = Arc::new(copy);
         }
-        Ok::<_, PyErr>(Tensor::of(array).in_shape(part.shape()))
+        Ok::<_, PyErr>(Tensor::of(array).in_shape(shape))
     };
     let im = match &value.im {
         Some(im) => Some(put(im, im.dtype().bytes())?),
         None => None,
     };
     Ok(Value::new(put(&value.re, 0)?, im, value.session.clone()))
+}
+
+impl Changes {
+    /// Puts what was written into an array, of each element the bytes from a place on.
+    fn put(&self, array: &mut HostArray, from: usize) {
+        let count: usize = self.layout.sizes.iter().product();
+        let Some(before) = self.before.as_ref().filter(|_| count > 0) else {
+            return;
+        };
+        let (now, before) = (self.now.bytes(), before.bytes());
+        let (item, width) = (now.len() / count, array.dtype().bytes());
+        let bytes = array.bytes_mut();
+        let elements = now.chunks_exact(item).zip(before.chunks_exact(item));
+        for (at, (new, _)) in elements.enumerate().filter(|(_, (new, old))| new != old) {
+            let place = self.layout.place(at) * width;
+            bytes[place..][..width].copy_from_slice(&new[from..from + width]);
+        }
+        array.normalise();
+    }
 }

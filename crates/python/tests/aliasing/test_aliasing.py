@@ -6,7 +6,7 @@ import loopwright as lw
 import numpy as np
 import pytest
 
-from . import fuzz
+from . import exports, fuzz
 
 Array = lw.Array
 
@@ -15,6 +15,12 @@ Array = lw.Array
 def test_programs_of_views_and_writes_give_what_numpy_gives(first):
     for number in range(first, first + 100):
         fuzz.check(fuzz.Program(number))
+
+
+def test_what_numpy_writes_is_in_arrays_and_never_in_formulas():
+    first = int(np.random.default_rng().integers(2**40))
+    for number in range(first, first + 600):
+        exports.check(number)
 
 
 def _found(programs: int = 3000) -> int | None:

@@ -1,7 +1,7 @@
 //! Tensors from numbers.
 
 use super::{failure, refuse_shape};
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Exclusive};
 use crate::error::{ErrorKind, TensorError};
 use crate::node::{Kind, Tensor, program_order};
 use crate::session::Session;
@@ -304,6 +304,23 @@ impl Tensor {
         self.realize()?;
         let value = self.node.value.get().expect("it has been computed");
         value.lent().map_err(|error| TensorError::new(error.into()))
+    }
+
+    /// Where its value lies in memory of the host, for someone who writes it there; nothing where it has not been computed, lies
+    /// elsewhere or in several places, is small, or where anything else holds it: other tensors, formulas, arrays that
+    /// were lent, work that is not done yet.
+    pub fn exclusive(&self) -> Option<Exclusive> {
+        match Arc::strong_count(&self.node) {
+            1 => self.node.value.get()?.exclusive(),
+            _ => None,
+        }
+    }
+
+    /// Whether its value is memory that was given and is somebody else's ([`Array::foreign`]).
+    pub fn is_foreign(&self) -> bool {
+        let value = self.node.value.get();
+        let on_host = value.and_then(Buffer::on_host);
+        on_host.is_some_and(|array| array.is_foreign())
     }
 
     /// Whether its value is there, and need not be computed.
