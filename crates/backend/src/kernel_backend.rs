@@ -112,7 +112,7 @@ pub enum Argument<'a> {
 /// How to compile.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct CompileOptions {
-    /// Keep every rounding where the program has it: no contraction of `a * b + c`.
+    /// Keep every rounding where the program has it, also those inside of reductions and functions.
     pub strict: bool,
     /// How near results of functions like `exp` are to the exact ones, where a backend computes them itself. Strict code
     /// calls the library.

@@ -41,19 +41,18 @@ const FLAGS: &[&str] = &[
 pub fn compile_source_command(
     compiler: &Compiler,
     settings: &Settings,
-    strict: bool,
     math: &[&str],
     source: &Path,
     library: &Path,
 ) -> Command {
     let mut command = Command::new(&compiler.path);
     command.args(&compiler.arguments);
-    command.args(flags(compiler, settings, strict, math));
+    command.args(flags(compiler, settings, math));
     command.arg("-o").arg(library).arg(source).arg("-lm");
     command
 }
 
-fn flags(compiler: &Compiler, settings: &Settings, strict: bool, math: &[&str]) -> Vec<String> {
+fn flags(compiler: &Compiler, settings: &Settings, math: &[&str]) -> Vec<String> {
     let mut flags = vec![format!("-O{}", settings.optimisation)];
     flags.extend(
         compiler
@@ -62,10 +61,8 @@ fn flags(compiler: &Compiler, settings: &Settings, strict: bool, math: &[&str]) 
             .chain(FLAGS)
             .map(|&flag| flag.to_owned()),
     );
-    flags.push(format!(
-        "-ffp-contract={}",
-        if strict { "off" } else { "fast" }
-    ));
+    // What is rounded once stands in the source.
+    flags.push("-ffp-contract=off".to_owned());
     // The library's functions are called, not folded or replaced by something almost as good.
     flags.extend(
         math.iter()
@@ -79,7 +76,6 @@ fn flags(compiler: &Compiler, settings: &Settings, strict: bool, math: &[&str]) 
 pub(crate) struct Job<'a> {
     compiler: &'a Compiler,
     settings: &'a Settings,
-    strict: bool,
     math: Vec<&'static str>,
 }
 
@@ -97,12 +93,10 @@ impl<'a> Job<'a> {
         compiler: &'a Compiler,
         settings: &'a Settings,
         emitted: &Emitted,
-        strict: bool,
     ) -> Job<'a> {
         Job {
             compiler,
             settings,
-            strict,
             math: emitted.math.clone(),
         }
     }
@@ -111,7 +105,7 @@ impl<'a> Job<'a> {
     /// for, the flags and the calling convention.
     pub(crate) fn key(&self, source: &str) -> Key {
         let abi = ABI_VERSION.to_le_bytes();
-        let flags = flags(self.compiler, self.settings, self.strict, &self.math);
+        let flags = flags(self.compiler, self.settings, &self.math);
         let mut parts: Vec<&[u8]> = vec![&abi, self.compiler.identity.as_bytes()];
         parts.extend(self.compiler.arguments.iter().map(String::as_bytes));
         parts.extend(flags.iter().map(String::as_bytes));
@@ -130,7 +124,6 @@ impl<'a> Job<'a> {
         let mut command = compile_source_command(
             self.compiler,
             self.settings,
-            self.strict,
             &self.math,
             &source_path,
             &library,

@@ -35,6 +35,15 @@ pub struct Compiler {
 }
 
 impl Compiler {
+    /// Whether its code for this machine has one instruction for `fma`, and no call of the library.
+    pub(crate) fn fuses(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        let machine = std::is_x86_feature_detected!("fma");
+        #[cfg(not(target_arch = "x86_64"))]
+        let machine = cfg!(target_arch = "aarch64");
+        machine && !self.native.is_empty()
+    }
+
     /// Finds the compiler `wanted` (a program with arguments) or, if that is empty, `cc`, `gcc` or
     /// `clang`, and asks it who it is.
     pub fn find(wanted: &str, timeout: Duration) -> Result<Compiler, Unavailable> {

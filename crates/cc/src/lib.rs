@@ -3,7 +3,7 @@
 //! A module becomes C ([`loopwright_emit`]), a compiler becomes of that a shared library, and the
 //! library is loaded into the process. In strict mode results agree bit for bit with the interpreter: the
 //! flags keep every rounding, and the mathematical functions are the C library's, which the interpreter
-//! calls too. Outside of it `a * b + c` may be rounded once, and the functions that
+//! calls too. Outside of it reductions add products that are not rounded first, and the functions that
 //! [`expand_math`](loopwright_kernel::passes::expand_math) knows are computed in lanes, not called.
 //!
 //! Libraries are kept on disk where the caller wants that; see [`loopwright_cache`] for how that stays safe.
@@ -42,9 +42,9 @@ use loopwright_backend::{
     Target, Unavailable,
 };
 use loopwright_cache::{Cache, usable};
-use loopwright_emit::{C, EmitError, EmitOptions, Emitted, emit};
+use loopwright_emit::{C, EmitError, Emitted, emit};
 use loopwright_kernel::Module;
-use loopwright_kernel::passes::expand_math::expanded_with;
+use loopwright_kernel::passes::{Machine, relaxed};
 use loopwright_native::Made;
 use loopwright_threads::PerProcess;
 use std::borrow::Cow;
@@ -149,7 +149,7 @@ impl CcBackend {
             backend: NAME.to_owned(),
             why,
         })?;
-        let job = Job::new(compiler, &self.settings, &emitted, options.strict);
+        let job = Job::new(compiler, &self.settings, &emitted);
         match &options.cache {
             Some(cache) => self.load_cached(module, emitted, &job, cache),
             None => {
@@ -237,16 +237,13 @@ impl KernelBackend for CcBackend {
         // Strict code gives the interpreter's bits, and the interpreter calls the library.
         let module = match options.strict {
             true => Cow::Borrowed(module),
-            false => expanded_with(module, options.math),
+            false => {
+                // What is wrong with a compiler is said when it is asked to compile.
+                let fuses = self.compiler().is_ok_and(Compiler::fuses);
+                relaxed(module, options.math, Machine { fuses, kept: &[] })
+            }
         };
-        let emitted = emit(
-            &module,
-            &C,
-            &EmitOptions {
-                strict: options.strict,
-            },
-        )
-        .map_err(
+        let emitted = emit(&module, &C).map_err(
             |EmitError::Unsupported {
                  function, reason, ..
              }| BackendError::Unsupported {

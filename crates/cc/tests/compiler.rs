@@ -90,26 +90,23 @@ fn the_second_compilation_is_a_hit() {
     // Anything that matters makes another key.
     let other = backend.compile(&module(42), &options).expect("it compiles");
     assert!(!other.from_cache());
+    // Nothing in it is rounded otherwise in strict mode, so that its text is the same.
     let strict = CompileOptions {
         strict: true,
         ..options.clone()
     };
-    assert!(
-        !backend
-            .compile(&module(41), &strict)
-            .expect("it compiles")
-            .from_cache()
-    );
+    let same = backend.compile(&module(41), &strict).expect("it is there");
+    assert!(same.from_cache());
 
     let listed = entries(&cache).expect("the cache can be read");
-    assert_eq!(listed.len(), 3);
+    assert_eq!(listed.len(), 2);
     assert!(
         listed
             .iter()
             .all(|entry| entry.backend == "cc" && entry.kernels == ["fill"] && entry.bytes > 1000)
     );
     let cleared = clear(&cache).expect("the cache can be cleared");
-    assert_eq!(cleared.count, 3);
+    assert_eq!(cleared.count, 2);
     assert_eq!(
         cleared.bytes,
         listed.iter().map(|entry| entry.bytes).sum::<u64>()

@@ -295,7 +295,7 @@ pub(crate) struct ProgramOptions {
     /// The value of a size, in place of the program's default
     #[arg(long = "set", value_name = "SIZE=VALUE", value_parser = parse_size)]
     pub(crate) sizes: Vec<(String, i64)>,
-    /// Keeps every rounding where the program has it: `a * b + c` rounds twice
+    /// Keeps every rounding where the program has it, also inside of functions and in the sums of products
     #[arg(long)]
     strict: bool,
     /// The backend that is given what the device cannot do; else such programs are refused

@@ -428,7 +428,10 @@ fn a_broken_device_is_told_apart_from_a_missing_one() {
     let missing = with_compiler("/nonexistent");
     let document = missing.json(&["devices", "--json"]);
     assert_eq!(document["devices"][1]["broken"], false);
-    assert_eq!(document["devices"][2]["auto"], json!(true));
+    let devices = document["devices"].as_array().expect("a list");
+    let is_auto = |device: &Value| device["auto"] == json!(true);
+    // That of GCC's library, where it is installed.
+    assert!(devices.iter().position(is_auto) >= Some(2), "{document}");
     let level = Sandbox::new().with_variable("LOOPWRIGHT_X86_LEVEL", "avx9");
     let document = level.json(&["devices", "--json"]);
     assert_eq!(document["devices"][0]["broken"], true);

@@ -109,7 +109,7 @@ keys! {
         DefaultValue::Unset("such programs are refused"),
         "The backend that is given those parts of a program which the chosen one cannot do.";
     Strict "strict": Kind::Switch, DefaultValue::Text("false"),
-        "Keeps every rounding where the program has it: `a * b + c` rounds twice.";
+        "Keeps every rounding where the program has it, also inside of functions and in the sums of products.";
     Math "math": Kind::Choice(Math::NAMES), DefaultValue::Text("accurate"),
         "How near results of functions like `exp` are to the exact ones where a device computes them itself: \
          `accurate` to the last digits, `fast` within 2^-20 and in fewer instructions.";

@@ -8,7 +8,7 @@
 use loopwright_backend::{CompileOptions, Stages, Target};
 use loopwright_conformance::features::FEATURES;
 use loopwright_conformance::generate::plain_schedule;
-use loopwright_emit::{C, C99, Dialect, EmitOptions, emit};
+use loopwright_emit::{C, C99, Dialect, emit};
 use loopwright_gccjit::GccJit;
 use loopwright_graph::{Graph, GraphBuilder, GraphError, parse};
 use loopwright_kernel::Module;
@@ -68,7 +68,7 @@ const EMITTERS: &[Emitter] = &[
 ];
 
 fn dialect(dialect: &dyn Dialect, module: &Module) -> Result<String, String> {
-    match emit(module, dialect, &EmitOptions::default()) {
+    match emit(module, dialect) {
         Ok(emitted) => Ok(emitted.source),
         Err(refusal) => Err(refusal.to_string()),
     }

@@ -18,7 +18,7 @@
 //! `-fwrapv -fno-strict-aliasing`.
 //!
 //! ```
-//! use loopwright_emit::{C, EmitOptions, emit};
+//! use loopwright_emit::{C, emit};
 //! use loopwright_kernel::{Access, Builder, FunctionKind, LoopKind, Module, Space};
 //! use loopwright_ops::{DType, Op};
 //!
@@ -33,7 +33,7 @@
 //! });
 //! let module = Module { structs: vec![], functions: vec![b.finish()] };
 //!
-//! let emitted = emit(&module, &C, &EmitOptions::default())?;
+//! let emitted = emit(&module, &C)?;
 //! assert!(emitted.source.contains("for (int64_t i = 0; i < n; i++) {"));
 //! assert_eq!(emitted.kernels[0].symbol, "lw_kernel_double");
 //! # Ok::<(), loopwright_emit::EmitError>(())
@@ -59,14 +59,6 @@ pub use dialect::{Dialect, EntryKernel, Linkage, LoopHint, Refusal, Spelled};
 pub use expression::{Expr, Precedence, Shape};
 pub use module::{Emitted, EmittedKernel, emit};
 pub use pieces::Pieces;
-
-/// How to write.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct EmitOptions {
-    /// The text is compiled without contraction of `a * b + c`. C's text is the same either way; the
-    /// compiler's flags differ, and the text says at its top which it was written for.
-    pub strict: bool,
-}
 
 /// Why a module cannot be written.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -1,5 +1,6 @@
 //! A whole module: prelude, structs, functions, entry points.
 
+use crate::EmitError;
 use crate::dialect::{Dialect, EntryKernel, Linkage, Refusal};
 use crate::expression::Shape;
 use crate::function::{Signature, write_function};
@@ -7,7 +8,6 @@ use crate::names::{Names, identifier};
 use crate::pieces::Pieces;
 use crate::types::Declarator;
 use crate::uses::{Uses, uses};
-use crate::{EmitError, EmitOptions};
 use loopwright_kernel::{Access, Function, FunctionKind, Module, Type, mark_callers};
 use std::fmt::Write;
 
@@ -33,11 +33,7 @@ pub struct EmittedKernel {
 }
 
 /// Writes a validated module. Takes time linear in its size.
-pub fn emit(
-    module: &Module,
-    dialect: &dyn Dialect,
-    options: &EmitOptions,
-) -> Result<Emitted, EmitError> {
+pub fn emit(module: &Module, dialect: &dyn Dialect) -> Result<Emitted, EmitError> {
     let refused = |function: &str, Refusal(reason): Refusal| EmitError::Unsupported {
         dialect: dialect.name(),
         function: function.to_owned(),
@@ -152,17 +148,12 @@ pub fn emit(
         }
     }
 
-    let contraction = if options.strict {
-        "every rounding is kept: no contraction of a * b + c"
-    } else {
-        "a * b + c may be contracted"
-    };
     let mut source = String::with_capacity(
         pieces.text().len() + declarations.len() + prototypes.len() + bodies.len() + 1024,
     );
     let _ = writeln!(
         source,
-        "// {} by Loopwright; {contraction}.",
+        "// {} by Loopwright; to be compiled without contraction of a * b + c.",
         dialect.name()
     );
     source.push_str(&dialect.header());

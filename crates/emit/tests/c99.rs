@@ -8,7 +8,7 @@ use loopwright_backend::{
 };
 use loopwright_conformance::generate::random_case;
 use loopwright_conformance::oracle::{Oracle, Prepared};
-use loopwright_emit::{C99, EmitError, EmitOptions, Emitted, emit};
+use loopwright_emit::{C99, EmitError, Emitted, emit};
 use loopwright_kernel::interpret::{Arg, Grid, interpret};
 use loopwright_kernel::{
     Access, AtomicOp, Builder, Function, FunctionId, FunctionKind, LoopKind, Module, Space,
@@ -80,12 +80,9 @@ impl KernelBackend for AnyCompiler {
     fn compile(
         &self,
         module: &Module,
-        options: &CompileOptions,
+        _: &CompileOptions,
     ) -> Result<Arc<dyn Executable>, BackendError> {
-        let options = EmitOptions {
-            strict: options.strict,
-        };
-        let emitted = emit(module, &C99, &options).map_err(
+        let emitted = emit(module, &C99).map_err(
             |EmitError::Unsupported {
                  function, reason, ..
              }| BackendError::Unsupported {
@@ -377,7 +374,7 @@ fn whole_kernels() {
 /// What C99 has nothing for is refused, with the reason.
 #[test]
 fn refusals() {
-    let refusal = |module: &Module| match emit(module, &C99, &EmitOptions::default()) {
+    let refusal = |module: &Module| match emit(module, &C99) {
         Err(EmitError::Unsupported { reason, .. }) => reason,
         Ok(emitted) => panic!("it should be refused, but became\n{}", emitted.source),
     };

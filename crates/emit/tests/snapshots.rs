@@ -1,6 +1,6 @@
 //! What is written for small modules, in full, in every dialect. `BLESS=1` writes the expected files anew.
 
-use loopwright_emit::{C, C99, Dialect, EmitError, EmitOptions, emit};
+use loopwright_emit::{C, C99, Dialect, EmitError, emit};
 use loopwright_kernel::{
     Access, AtomicOp, Builder, Function, FunctionId, FunctionKind, Inst, LoopKind, Module, Space,
     Stmt, StructId, StructType, TileRole, TileType, Type, WorkItem,
@@ -23,7 +23,7 @@ const DIALECTS: &[(&dyn Dialect, &str)] = &[(&C, "c"), (&C99, "c99.c")];
 /// Compares the text in every dialect with the file of that name. A refusal is a text like any other.
 fn snapshot(name: &str, module: &Module) {
     for (dialect, extension) in DIALECTS {
-        let text = match emit(module, *dialect, &EmitOptions::default()) {
+        let text = match emit(module, *dialect) {
             Ok(emitted) => emitted.source,
             Err(refusal) => format!("// {refusal}\n"),
         };
@@ -256,7 +256,7 @@ fn vectors() {
 /// What C cannot say is refused by name, with the reason.
 #[test]
 fn refusals() {
-    let refusal = |functions| match emit(&module(functions), &C, &EmitOptions::default()) {
+    let refusal = |functions| match emit(&module(functions), &C) {
         Err(EmitError::Unsupported {
             function, reason, ..
         }) => (function, reason),
@@ -306,7 +306,7 @@ fn large_modules_stay_readable() {
         });
         functions.push(b.finish());
     }
-    let emitted = emit(&module(functions), &C, &EmitOptions::default()).expect("it can be written");
+    let emitted = emit(&module(functions), &C).expect("it can be written");
     assert_eq!(emitted.kernels.len(), 300);
     assert_eq!(emitted.kernels[7].symbol, "lw_kernel_kernel_7");
     let longest = emitted.source.lines().map(str::len).max().unwrap_or(0);

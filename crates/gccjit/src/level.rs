@@ -72,6 +72,15 @@ impl Level {
         self.min(other)
     }
 
+    /// Whether it has an instruction for `fma`.
+    pub(crate) fn fuses(self) -> bool {
+        match self {
+            Level::Other => cfg!(target_arch = "aarch64"),
+            Level::V1 | Level::V2 => false,
+            Level::V3 | Level::V4 => true,
+        }
+    }
+
     /// Whether a vector of so many bytes is one register with the three-operand instructions of AVX and FMA.
     pub(crate) fn has_register(self, bytes: usize) -> bool {
         match bytes {

@@ -2,7 +2,7 @@
 //!
 //! A module is described to the library by calls, not as text: the lowering in this crate is its own, beside that of the
 //! backend `cc`, and the two check each other. What comes back is machine code in this process. Results agree bit
-//! for bit with the interpreter in strict mode; outside of it `a * b + c` may be rounded once, and the functions that
+//! for bit with the interpreter in strict mode; outside of it reductions add products that are not rounded first, and the functions that
 //! [`expand_math`](loopwright_kernel::passes::expand_math) knows are computed in lanes, not called.
 //!
 //! The library is loaded when the backend is first asked for something; nothing is linked with it, and where it is missing the
@@ -40,7 +40,7 @@ use loopwright_backend::{
     Backend, BackendError, Capabilities, CompileOptions, Describe, Executable, KernelBackend,
     Target, Unavailable,
 };
-use loopwright_kernel::passes::expand_math::expanded_with;
+use loopwright_kernel::passes::{Machine, relaxed};
 use loopwright_kernel::{FunctionKind, Module};
 use loopwright_native::{Entry, Made, NativeExecutable};
 use loopwright_threads::PerProcess;
@@ -69,6 +69,7 @@ const OPTIONS: &[&str] = &[
     "-fwrapv",
     "-fno-strict-aliasing",
     "-fno-math-errno",
+    "-ffp-contract=off",
     "-fno-tree-slp-vectorize",
     "-fno-tree-loop-if-convert",
     "--param=early-inlining-insns=300",
@@ -203,15 +204,9 @@ impl GccJit {
     }
 
     /// The compiler's options beside the optimisation level.
-    fn options(&self, strict: bool) -> Vec<&'static str> {
-        let contract = match strict {
-            true => "-ffp-contract=off",
-            false => "-ffp-contract=fast",
-        };
-        let all = self.level.option().into_iter();
-        all.chain(OPTIONS.iter().copied())
-            .chain([contract])
-            .collect()
+    fn options(&self) -> Vec<&'static str> {
+        let level = self.level.option().into_iter();
+        level.chain(OPTIONS.iter().copied()).collect()
     }
 
     /// Describes a module; the caller holds the lock.
@@ -224,13 +219,16 @@ impl GccJit {
         let context = Context::new(loaded)
             .ok_or_else(|| failed(loaded, module, "it gives no context".to_owned()))?;
         context.optimise(self.optimisation);
-        for option in self.options(options.strict) {
+        for option in self.options() {
             context.option(option);
         }
         // Strict code gives the interpreter's bits, and the interpreter calls the library.
         let module = match options.strict {
             true => Cow::Borrowed(module),
-            false => expanded_with(module, options.math),
+            false => {
+                let fuses = self.level.fuses();
+                relaxed(module, options.math, Machine { fuses, kept: &[] })
+            }
         };
         let entries =
             lower::lower(&module, &context, self.level).map_err(|(kernel, Refusal(reason))| {
@@ -249,7 +247,7 @@ impl GccJit {
         module: &Module,
         options: &CompileOptions,
     ) -> Result<Built, BackendError> {
-        let flags = self.options(options.strict).join(" ");
+        let flags = self.options().join(" ");
         let _lock = library::one_at_a_time();
         let started = Instant::now();
         let (context, entries) = self.described(loaded, module, options)?;

@@ -9,7 +9,7 @@ use loopwright_backend::{
     BackendError, Capabilities, CompileOptions, Describe, DeviceBackend, DeviceCode, Hardware,
     PlainDevice, Target, Unavailable,
 };
-use loopwright_emit::{C, EmitError, EmitOptions, emit};
+use loopwright_emit::{C, EmitError, emit};
 use loopwright_kernel::Module;
 use std::sync::Arc;
 
@@ -101,15 +101,14 @@ impl DeviceBackend for Manycore {
         self.capabilities()
             .check(module)
             .map_err(|refusal| unsupported(refusal.kernel, refusal.reason))?;
-        let strict = options.strict;
-        let emitted = emit(module, &C, &EmitOptions { strict }).map_err(
+        let emitted = emit(module, &C).map_err(
             |EmitError::Unsupported {
                  function, reason, ..
              }| unsupported(function, reason),
         )?;
         let cache = options.cache.as_deref();
         self.shared.use_cache(cache);
-        let built = toolchain.kernels(&emitted, strict, cache)?;
+        let built = toolchain.kernels(&emitted, cache)?;
         Ok(Arc::new(ManycoreCode::new(
             module, emitted, built, settings,
         )?))

@@ -81,7 +81,6 @@ impl Toolchain {
     pub(crate) fn kernels(
         &self,
         emitted: &Emitted,
-        strict: bool,
         cache: Option<&Path>,
     ) -> Result<Built, BackendError> {
         let mut settings = self.settings.clone();
@@ -90,8 +89,7 @@ impl Toolchain {
         settings.flags.push("-fstack-usage".to_owned());
         let (source, image) = (Path::new("module.c"), Path::new("module.image"));
         let math = &emitted.math;
-        let command =
-            compile_source_command(&self.compiler, &settings, strict, math, source, image);
+        let command = compile_source_command(&self.compiler, &settings, math, source, image);
         let kernels: Vec<&str> = emitted.kernels.iter().map(|k| k.name.as_str()).collect();
         self.build(command, &emitted.source, &kernels, cache)
     }

@@ -23,7 +23,7 @@ use loopwright_backend::{
     Argument, Backend, BackendError, Capabilities, CompileOptions, Describe, Executable, Hardware,
     KernelBackend, PreparedArgument, PreparedCall, register_backend,
 };
-use loopwright_emit::{C, C99, Dialect, EmitError, EmitOptions, emit};
+use loopwright_emit::{C, C99, Dialect, EmitError, emit};
 use loopwright_kernel::{FunctionKind, Module};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -61,18 +61,12 @@ impl KernelBackend for Null {
     fn compile(
         &self,
         module: &Module,
-        options: &CompileOptions,
+        _: &CompileOptions,
     ) -> Result<Arc<dyn Executable>, BackendError> {
         let mut text = String::new();
         let mut refused = Vec::new();
         for (language, dialect) in DIALECTS {
-            let emitted = emit(
-                module,
-                *dialect,
-                &EmitOptions {
-                    strict: options.strict,
-                },
-            );
+            let emitted = emit(module, *dialect);
             match emitted {
                 Ok(emitted) => {
                     let _ = writeln!(text, "// emitter {language}\n{}", emitted.source);

@@ -21,7 +21,7 @@
 //
 // A kernel's entry point is `void symbol(void *const *args, const lw_runtime *runtime)`, where `args` has
 // the address of each argument's memory or scalar. For results that are right to the last bit, compile with
-// `-fwrapv -fno-strict-aliasing -ffp-contract=off` (or `fast` where `LW_STRICT` is not asked for), with
+// `-fwrapv -fno-strict-aliasing -ffp-contract=off`, with
 // `-fno-builtin-NAME` for every name in `math`, and without `-ffast-math`.
 #define LW_FORM_C 2
 
@@ -116,7 +116,7 @@
 // time.
 #define LW_FLAG_THREAD_SAFE 1
 
-// An option: keep every rounding where the program has it; `a * b + c` rounds twice.
+// An option: keep every rounding where the program has it, also inside of functions.
 #define LW_STRICT 1
 
 // An argument: memory that is only read.

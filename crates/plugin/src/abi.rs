@@ -20,7 +20,7 @@ pub const LW_FORM_KERNEL: u32 = 1;
 ///
 /// A kernel's entry point is `void symbol(void *const *args, const lw_runtime *runtime)`, where `args` has
 /// the address of each argument's memory or scalar. For results that are right to the last bit, compile with
-/// `-fwrapv -fno-strict-aliasing -ffp-contract=off` (or `fast` where `LW_STRICT` is not asked for), with
+/// `-fwrapv -fno-strict-aliasing -ffp-contract=off`, with
 /// `-fno-builtin-NAME` for every name in `math`, and without `-ffast-math`.
 pub const LW_FORM_C: u32 = 2;
 /// The form of a program: as `LW_FORM_C`, in ISO C99 and nothing beyond it, for any C compiler. There are no
@@ -91,7 +91,7 @@ pub const LW_FEATURE_COMPUTES_NOTHING: u32 = 8;
 /// time.
 pub const LW_FLAG_THREAD_SAFE: u32 = 1;
 
-/// An option: keep every rounding where the program has it; `a * b + c` rounds twice.
+/// An option: keep every rounding where the program has it, also inside of functions.
 pub const LW_STRICT: u32 = 1;
 
 /// An argument: memory that is only read.

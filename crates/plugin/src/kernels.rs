@@ -7,7 +7,7 @@ use crate::table::Form;
 use loopwright_backend::{
     Argument, BackendError, CompileOptions, Describe, Executable, KernelBackend, Signature,
 };
-use loopwright_emit::{C, C99, Dialect, EmitError, EmitOptions, emit};
+use loopwright_emit::{C, C99, Dialect, EmitError, emit};
 use loopwright_kernel::{FunctionKind, Module, print};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ struct Rendered {
 }
 
 impl PluginBackend {
-    fn render(&self, module: &Module, strict: bool) -> Result<Rendered, BackendError> {
+    fn render(&self, module: &Module) -> Result<Rendered, BackendError> {
         let (form, dialect): (u32, &dyn Dialect) = match self.0.table.form {
             Form::C => (LW_FORM_C, &C),
             Form::C99 => (LW_FORM_C99, &C99),
@@ -36,7 +36,7 @@ impl PluginBackend {
                 });
             }
         };
-        let emitted = emit(module, dialect, &EmitOptions { strict });
+        let emitted = emit(module, dialect);
         let emitted = emitted.map_err(
             |EmitError::Unsupported {
                  function, reason, ..
@@ -61,7 +61,7 @@ impl KernelBackend for PluginBackend {
         module: &Module,
         options: &CompileOptions,
     ) -> Result<Arc<dyn Executable>, BackendError> {
-        let rendered = self.render(module, options.strict)?;
+        let rendered = self.render(module)?;
         let mut signatures = FxHashMap::default();
         let mut kernels = Vec::new();
         let functions = module.functions.iter();

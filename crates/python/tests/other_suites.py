@@ -77,8 +77,6 @@ def run_share(module: str, file: str, share: str, ours: bool, options: argparse.
             # SciPy takes the namespaces that it tests from here, scikit-learn has them in the names of its tests.
             "SCIPY_ARRAY_API": "1" if module == "sklearn" else '["array_api_strict"]',
             "PYTHONPATH": os.pathsep.join([str(FOLDER), os.environ.get("PYTHONPATH", "")]),
-            # Several tests compare with numpy to the last digit: products are rounded before they are added.
-            "LOOPWRIGHT_STRICT": os.environ.get("LOOPWRIGHT_STRICT", "true"),
             "HYPOTHESIS_STORAGE_DIRECTORY": folder,
             "RECORD_OUTCOMES": str(record),
             "RECORD_SHARE": share,

@@ -1,7 +1,7 @@
 //! The code that is written for a machine, without that machine: nothing here runs, and no compiler is called.
 
 use loopwright_backend::{BackendError, CompileOptions, KernelBackend};
-use loopwright_emit::{C, C99, Dialect, EmitOptions, emit};
+use loopwright_emit::{C, C99, Dialect, emit};
 use loopwright_gccjit::GccJit;
 use loopwright_kernel::Module;
 use loopwright_x86::{Level, X86};
@@ -71,6 +71,6 @@ fn encoded(x86: &X86, module: &Module) -> Result<(), String> {
 }
 
 fn text(dialect: &dyn Dialect, module: &Module) -> Result<(), String> {
-    let emitted = emit(module, dialect, &EmitOptions::default());
+    let emitted = emit(module, dialect);
     emitted.map(|_| ()).map_err(|error| error.to_string())
 }

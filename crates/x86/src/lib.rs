@@ -3,7 +3,7 @@
 //! A module is lowered to instructions over virtual registers, registers are found for these, and the result is encoded
 //! into memory that is written first and executable then, never both. Which instructions are used is a [`Level`]: SSE for
 //! any x86-64, AVX2 with FMA, or AVX-512; the highest that the machine has, or a lower one that is asked for. In strict
-//! mode results agree bit for bit with the interpreter; outside of it `a * b + c` may be rounded once, and the functions
+//! mode results agree bit for bit with the interpreter; outside of it reductions add products that are not rounded first, and the functions
 //! that [`expand_math`](loopwright_kernel::passes::expand_math) knows are computed in lanes, not called.
 //!
 //! | variable | meaning |

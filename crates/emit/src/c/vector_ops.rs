@@ -224,16 +224,10 @@ fn function(op: Op, dtype: DType, lanes: u32, pieces: &mut Pieces) -> Spelled<St
         } else if truth {
             // Not lane by lane: GCC 12 gets comparisons in such loops wrong.
             class_of_float(op, dtype, lanes, pieces)?
+        } else if op == Op::MulAdd {
+            mul_add(dtype, lanes, &ty, pieces)?
         } else {
-            let scalar = scalar_ops::function(&C, op, dtype, pieces)?;
-            let arguments: Vec<String> = letters
-                .iter()
-                .map(|letter| format!("{letter}[i]"))
-                .collect();
-            format!(
-                "{result} r; for (int i = 0; i < {lanes}; i++) r[i] = {scalar}({}); return r;",
-                arguments.join(", ")
-            )
+            lane_by_lane(op, dtype, lanes, &result, pieces)?
         };
         Ok(format!(
             "static inline {result} {name}({}) {{ {body} }}",
@@ -241,6 +235,74 @@ fn function(op: Op, dtype: DType, lanes: u32, pieces: &mut Pieces) -> Spelled<St
         ))
     })?;
     Ok(name)
+}
+
+/// The body of a function of so many letters that does with each lane what the op does with a scalar.
+fn lane_by_lane(
+    op: Op,
+    dtype: DType,
+    lanes: u32,
+    result: &str,
+    pieces: &mut Pieces,
+) -> Spelled<String> {
+    let scalar = scalar_ops::function(&C, op, dtype, pieces)?;
+    let arguments = ["a[i]", "b[i]", "c[i]"][..op.arity()].join(", ");
+    Ok(format!(
+        "{result} r; for (int i = 0; i < {lanes}; i++) r[i] = {scalar}({arguments}); return r;"
+    ))
+}
+
+/// `a * b + c` of floats, rounded once. GCC makes no vector instruction of a loop over the lanes of vectors, and has no
+/// operator for it, but a builtin for each register; wider vectors are taken by halves.
+fn mul_add(dtype: DType, lanes: u32, ty: &str, pieces: &mut Pieces) -> Spelled<String> {
+    let bytes = lanes as usize * dtype.bytes();
+    let portable = if bytes > 16 {
+        let half = vector(dtype, lanes / 2, pieces)?;
+        let name = function(Op::MulAdd, dtype, lanes / 2, pieces)?;
+        format!(
+            "union {{ {ty} whole; {half} halves[2]; }} x = {{a}}, y = {{b}}, z = {{c}};\n    \
+             for (int i = 0; i < 2; i++) z.halves[i] = {name}(x.halves[i], y.halves[i], z.halves[i]);\n    \
+             return z.whole;"
+        )
+    } else {
+        lane_by_lane(Op::MulAdd, dtype, lanes, ty, pieces)?
+    };
+    let single = dtype == DType::F32;
+    let (x86, aarch64) = if single {
+        ("ps", "v4sf")
+    } else {
+        ("pd", "v2df")
+    };
+    let builtins = match bytes {
+        16 => vec![
+            ("__FMA__", format!("__builtin_ia32_vfmadd{x86}(a, b, c)")),
+            (
+                "__aarch64__",
+                format!("__builtin_aarch64_fma{aarch64}(a, b, c)"),
+            ),
+        ],
+        32 => vec![("__FMA__", format!("__builtin_ia32_vfmadd{x86}256(a, b, c)"))],
+        64 => vec![(
+            "__AVX512F__",
+            format!("__builtin_ia32_vfmadd{x86}512_mask(a, b, c, -1, 4)"),
+        )],
+        _ => Vec::new(),
+    };
+    pieces.need("LW_ELEMENTWISE_FMA", |_| {
+        Ok(
+            "#if defined(__clang__)\n#if __has_builtin(__builtin_elementwise_fma)\n\
+             #define LW_ELEMENTWISE_FMA\n#endif\n#endif"
+                .to_owned(),
+        )
+    })?;
+    let mut body = String::from(
+        "\n#if defined(LW_ELEMENTWISE_FMA)\n    return __builtin_elementwise_fma(a, b, c);\n",
+    );
+    for (machine, call) in builtins {
+        body += &format!("#elif defined({machine}) && !defined(__clang__)\n    return {call};\n");
+    }
+    body += &format!("#else\n    {portable}\n#endif\n");
+    Ok(body)
 }
 
 /// Whether a float is NaN, infinite or finite, as a mask.

@@ -1,4 +1,4 @@
-// C by Loopwright; a * b + c may be contracted.
+// C by Loopwright; to be compiled without contraction of a * b + c.
 #include <stdint.h>
 
 typedef struct lw_runtime {

@@ -1,4 +1,4 @@
-// C99 by Loopwright; a * b + c may be contracted.
+// C99 by Loopwright; to be compiled without contraction of a * b + c.
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// C by Loopwright; a * b + c may be contracted.
+// C by Loopwright; to be compiled without contraction of a * b + c.
 #include <stdint.h>
 
 typedef struct lw_runtime {
@@ -20,8 +20,35 @@ typedef float f32x8 __attribute__((vector_size(32)));
 static inline f32x8 lw_splat_f32x8(float a) { return (f32x8){a, a, a, a, a, a, a, a}; }
 typedef f32x8 f32x8_u __attribute__((aligned(4), may_alias));
 static inline f32x8 lw_load_f32x8(const void *p) { return *(const f32x8_u *)p; }
+typedef float f32x4 __attribute__((vector_size(16)));
 static inline float lw_mul_add_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-static inline f32x8 lw_mul_add_f32x8(f32x8 a, f32x8 b, f32x8 c) { f32x8 r; for (int i = 0; i < 8; i++) r[i] = lw_mul_add_f32(a[i], b[i], c[i]); return r; }
+#if defined(__clang__)
+#if __has_builtin(__builtin_elementwise_fma)
+#define LW_ELEMENTWISE_FMA
+#endif
+#endif
+static inline f32x4 lw_mul_add_f32x4(f32x4 a, f32x4 b, f32x4 c) { 
+#if defined(LW_ELEMENTWISE_FMA)
+    return __builtin_elementwise_fma(a, b, c);
+#elif defined(__FMA__) && !defined(__clang__)
+    return __builtin_ia32_vfmaddps(a, b, c);
+#elif defined(__aarch64__) && !defined(__clang__)
+    return __builtin_aarch64_fmav4sf(a, b, c);
+#else
+    f32x4 r; for (int i = 0; i < 4; i++) r[i] = lw_mul_add_f32(a[i], b[i], c[i]); return r;
+#endif
+ }
+static inline f32x8 lw_mul_add_f32x8(f32x8 a, f32x8 b, f32x8 c) { 
+#if defined(LW_ELEMENTWISE_FMA)
+    return __builtin_elementwise_fma(a, b, c);
+#elif defined(__FMA__) && !defined(__clang__)
+    return __builtin_ia32_vfmaddps256(a, b, c);
+#else
+    union { f32x8 whole; f32x4 halves[2]; } x = {a}, y = {b}, z = {c};
+    for (int i = 0; i < 2; i++) z.halves[i] = lw_mul_add_f32x4(x.halves[i], y.halves[i], z.halves[i]);
+    return z.whole;
+#endif
+ }
 static inline void lw_store_f32x8(void *p, f32x8 a) { *(f32x8_u *)p = a; }
 
 static __attribute__((noinline)) void kernel_matmul(float *restrict c, const float *restrict a, const float *restrict w, int64_t m, int64_t k, int64_t n, const lw_runtime *rt);

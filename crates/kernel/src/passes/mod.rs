@@ -2,7 +2,7 @@
 //!
 //! One pass, one file. None of [`NAMES`] changes a value: the interpreter gives the same bits before and
 //! after, which a differential test checks on thousands of random kernels. They need a valid module
-//! and leave one. [`expand_math`] is none of them: it changes roundings, and a backend asks for it.
+//! and leave one. [`expand_math`] and [`contract`] are none of them: they change roundings, and a backend asks for them ([`relaxed`]).
 //!
 //! [`Pipeline::standard`] is the order backends use. Each pass is a single sweep or two, so that the
 //! whole takes microseconds.
@@ -21,6 +21,7 @@
 mod alias;
 #[cfg(any(test, feature = "broken-pass"))]
 mod broken;
+pub mod contract;
 pub mod cse;
 pub mod dce;
 #[cfg(test)]
@@ -36,7 +37,37 @@ pub mod simplify;
 pub mod unroll;
 
 use crate::ir::{Function, Module};
+use expand_math::Precision;
+use loopwright_ops::Op;
 use loopwright_threads::interrupt::unwind_if_asked;
+use std::borrow::Cow;
+
+/// What a backend can compute better than what the passes that change roundings would write.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Machine<'a> {
+    /// Whether `mul_add` of `f32` and `f64` is one instruction.
+    pub fuses: bool,
+    /// Ops on `f32` that are not expanded.
+    pub kept: &'a [Op],
+}
+
+/// The module as backends compile it outside strict mode: functions are arithmetic, and products are added to running
+/// values without being rounded, where the machine can. All other roundings stay.
+pub fn relaxed<'m>(
+    module: &'m Module,
+    precision: Precision,
+    machine: Machine<'_>,
+) -> Cow<'m, Module> {
+    if !machine.fuses {
+        return expand_math::expanded_but(module, precision, machine);
+    }
+    let mut module = module.clone();
+    for function in &mut module.functions {
+        contract::accumulations(function);
+        function.compact();
+    }
+    Cow::Owned(expand_math::expanded_but(&module, precision, machine).into_owned())
+}
 
 /// A pass.
 pub type Pass = fn(&mut Module);
@@ -57,7 +88,7 @@ pub const NAMES: &[&str] = &[
 #[cfg(any(test, feature = "broken-pass"))]
 pub const BROKEN: &[&str] = &["cse_ignores_stores", "simplify_swaps_sub"];
 
-/// The pass of that name, one of [`NAMES`], `expand_math` or `divide_invariant`. It leaves values in the normal form of [`Function::compact`].
+/// The pass of that name, one of [`NAMES`], `contract`, `expand_math` or `divide_invariant`. It leaves values in the normal form of [`Function::compact`].
 pub fn by_name(name: &str) -> Option<Pass> {
     macro_rules! compacting {
         ($run:path) => {
@@ -78,6 +109,7 @@ pub fn by_name(name: &str) -> Option<Pass> {
         "licm" => compacting!(licm::run),
         "dce" => compacting!(dce::run),
         "share" => compacting!(share::all),
+        "contract" => compacting!(contract::accumulations),
         "expand_math" => compacting!(expand_math::run),
         "divide_invariant" => compacting!(divide_invariant::run),
         #[cfg(any(test, feature = "broken-pass"))]

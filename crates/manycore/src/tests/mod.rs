@@ -70,9 +70,7 @@ fn image(backend: &Manycore, body: &str) -> Built {
         math: Vec::new(),
     };
     let toolchain = backend.shared().toolchain().expect("there is a compiler");
-    toolchain
-        .kernels(&emitted, true, None)
-        .expect("it compiles")
+    toolchain.kernels(&emitted, None).expect("it compiles")
 }
 
 /// Loads such an image; gives the numbers of the program and its entry.

@@ -27,8 +27,6 @@ pub(crate) struct Analysis {
     /// When a value is defined, and, for the variable of a loop, when that ends.
     pub(crate) defined: Vec<u32>,
     pub(crate) loop_ends: FxHashMap<Value, u32>,
-    /// Products that only one sum uses, and which are computed with it.
-    pub(crate) contracted: Vec<bool>,
     /// Loads of which only copies in all lanes of vectors are needed.
     pub(crate) broadcast: Vec<bool>,
     /// Reads of a variable that need no copy of it: nothing writes the variable before their last use.
@@ -54,7 +52,6 @@ struct Array {
 struct Walk<'f> {
     module: &'f Module,
     function: &'f Function,
-    contract: bool,
     found: Analysis,
     arrays: FxHashMap<Value, Array>,
     time: u32,
@@ -67,13 +64,12 @@ struct Walk<'f> {
     roots: Vec<Value>,
 }
 
-/// Looks at a function. `contract`: a sum of a product may be rounded once.
-pub(crate) fn analyse(module: &Module, function: &Function, contract: bool) -> Analysis {
+/// Looks at a function.
+pub(crate) fn analyse(module: &Module, function: &Function) -> Analysis {
     let count = function.values.len();
     let mut walk = Walk {
         module,
         function,
-        contract,
         found: Analysis {
             constants: vec![None; count],
             forms: vec![None; count],
@@ -82,7 +78,6 @@ pub(crate) fn analyse(module: &Module, function: &Function, contract: bool) -> A
             variable: vec![false; count],
             defined: vec![0; count],
             loop_ends: FxHashMap::default(),
-            contracted: vec![false; count],
             broadcast: vec![false; count],
             alias: vec![false; count],
             into: vec![None; count],
@@ -106,7 +101,6 @@ pub(crate) fn analyse(module: &Module, function: &Function, contract: bool) -> A
         walk.found.variable[array.0 as usize] = !info.disqualified;
     }
     walk.mark();
-    walk.contractions(&function.body);
     walk.broadcasts(&function.body);
     walk.variables(&function.body, &mut Places::new(count));
     walk.found.streams = streams(module, function, &walk.found);
@@ -360,47 +354,6 @@ impl<'f> Walk<'f> {
         }
     }
 
-    /// Finds products of floats that one sum in the same block uses and nothing else does.
-    fn contractions(&mut self, block: &Block) {
-        for stmt in block {
-            for inner in stmt.blocks().into_iter().flatten() {
-                self.contractions(inner);
-            }
-        }
-        if !self.contract {
-            return;
-        }
-        let mut here: FxHashMap<Value, ()> = FxHashMap::default();
-        for stmt in block {
-            let Stmt::Let(value, Inst::Map(op, operands)) = stmt else {
-                continue;
-            };
-            let float = matches!(
-                self.function.ty(*value).dtype(),
-                Some(DType::F32 | DType::F64)
-            );
-            if !float {
-                continue;
-            }
-            match op {
-                Op::Mul => {
-                    here.insert(*value, ());
-                }
-                Op::Add | Op::Sub => {
-                    let single = |operand: &Value| {
-                        self.found.uses[operand.0 as usize] == 1 && here.contains_key(operand)
-                    };
-                    // The second operand first: running values are the first.
-                    if let Some(product) = operands.iter().rev().find(|operand| single(operand)) {
-                        self.found.contracted[product.0 as usize] = true;
-                        // A sum of which a product is part is itself no product.
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
     /// Finds loads of scalars that are only wanted in all lanes of vectors.
     fn broadcasts(&mut self, block: &Block) {
         let mut splats: FxHashMap<Value, u32> = FxHashMap::default();
@@ -417,7 +370,6 @@ impl<'f> Walk<'f> {
         let at = value.0 as usize;
         let map = self.found.maps[at].as_ref();
         self.found.uses[at] == 1
-            && !self.found.contracted[at]
             && map.is_some_and(|(op, _)| computed_in_place(*op, self.function.ty(value)))
     }
 
@@ -429,11 +381,13 @@ impl<'f> Walk<'f> {
         places: &Places,
         reads_variable: &dyn Fn(&Value) -> bool,
     ) -> Option<(Value, u32)> {
-        let (_, operands) = self.found.maps[sum.0 as usize].as_ref()?;
+        let (op, operands) = self.found.maps[sum.0 as usize].as_ref()?;
         if operands.iter().any(reads_variable) {
             return None;
         }
-        let before = operands
+        // What a product is added to, not the product.
+        let first = if *op == Op::MulAdd { 2 } else { 0 };
+        let before = operands[first..]
             .iter()
             .find(|operand| self.only_in_place(**operand) && self.same_type(**operand, sum))?;
         Some((*before, places.defined(*before)?))
@@ -463,18 +417,6 @@ impl<'f> Walk<'f> {
                         && self.found.variable[ptr.0 as usize]
                     {
                         touches.push(Touch::new(*ptr, at, How::Read(*value)));
-                    }
-                    // What a product uses is used where the sum is.
-                    if let Inst::Map(_, operands) = inst {
-                        for operand in operands {
-                            if self.found.contracted[operand.0 as usize]
-                                && let Some((_, factors)) = &self.found.maps[operand.0 as usize]
-                            {
-                                for factor in factors {
-                                    places.uses(*factor, at);
-                                }
-                            }
-                        }
                     }
                 }
                 Stmt::Store { ptr, value, .. } if self.found.variable[ptr.0 as usize] => {
@@ -694,7 +636,7 @@ fn count_splats(
 fn computed_in_place(op: Op, ty: &Type) -> bool {
     match ty {
         Type::Scalar(DType::F32 | DType::F64) | Type::Vector(DType::F32 | DType::F64, _) => {
-            matches!(op, Op::Add | Op::Sub | Op::Mul)
+            matches!(op, Op::Add | Op::Sub | Op::Mul | Op::MulAdd)
         }
         Type::Vector(DType::I32 | DType::U32 | DType::I64 | DType::U64, _) => {
             matches!(op, Op::Add | Op::Sub)

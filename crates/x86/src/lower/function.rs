@@ -13,7 +13,7 @@ use crate::level::Level;
 use crate::machine::{Class, Code, Inst as M, Loop, Place, RegInfo, Source, VReg, frame};
 use loopwright_kernel::interpret::Layout;
 use loopwright_kernel::{Block, Function, Inst, LoopKind, Module, Stmt, Type, Value};
-use loopwright_ops::{DType, Op};
+use loopwright_ops::DType;
 use loopwright_threads::interrupt::unwind_if_asked;
 use rustc_hash::FxHashMap;
 use smallvec::smallvec;
@@ -420,7 +420,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
 
     fn definition(&mut self, value: Value, inst: &Inst) -> Result<(), Refusal> {
         let at = value.0 as usize;
-        if !self.found.needed[at] || self.found.contracted[at] {
+        if !self.found.needed[at] {
             return Ok(());
         }
         match inst {
@@ -768,17 +768,6 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
     pub(crate) fn element(&mut self, ptr: Value, index: Value) -> Place {
         let address = super::analyse::address(self.module, self.function, self.found, ptr, index);
         self.place(&address)
-    }
-
-    /// Whether the op is one that is computed with others.
-    pub(crate) fn product_of(&self, value: Value) -> Option<(Value, Value)> {
-        if !self.found.contracted[value.0 as usize] {
-            return None;
-        }
-        match &self.found.maps[value.0 as usize] {
-            Some((Op::Mul, operands)) => Some((operands[0], operands[1])),
-            _ => None,
-        }
     }
 
     /// The dtype of a scalar or vector.

@@ -136,8 +136,7 @@ pub(crate) fn lower(
     let mut entries = Vec::new();
     for (at, function) in module.functions.iter().enumerate() {
         let refused = |refusal| (function.name.clone(), refusal);
-        let contract = !strict && level != Level::Sse;
-        let mut analysis = analyse(module, function, contract);
+        let mut analysis = analyse(module, function);
         if shared.tiles {
             let (constants, uses) = (&analysis.constants, &analysis.uses);
             analysis.matrix = matrix::in_registers(function, constants, uses);

@@ -56,9 +56,6 @@ impl Writer<'_, '_, '_> {
         ty: &Type,
     ) -> Result<Pieces, Refusal> {
         let into = self.found.into[value.0 as usize].map(|array| self.variables[&array].clone());
-        if let Some(pieces) = self.contracted(op, operands, ty, into.as_ref()) {
-            return Ok(pieces);
-        }
         // What the operands are; a condition comes first.
         let dtype = self.dtype(operands[operands.len() - 1]);
         if op == Op::Copy {
@@ -136,58 +133,6 @@ impl Writer<'_, '_, '_> {
             }
         }
         self.fallback(op, operands, ty)
-    }
-
-    /// A sum of which a product is part: rounded once.
-    fn contracted(
-        &mut self,
-        op: Op,
-        operands: &[Value],
-        ty: &Type,
-        into: Option<&Pieces>,
-    ) -> Option<Pieces> {
-        if !matches!(op, Op::Add | Op::Sub) {
-            return None;
-        }
-        let dtype = ty.dtype()?;
-        let (product, other, second) = match operands {
-            [a, b] => match (self.product_of(*a), self.product_of(*b)) {
-                (_, Some(product)) => (product, *a, true),
-                (Some(product), None) => (product, *b, false),
-                _ => return None,
-            },
-            _ => return None,
-        };
-        let (a, b) = (self.pieces(product.0), self.pieces(product.1));
-        let c = self.pieces(other);
-        let spans = self.spans(ty);
-        let ops = match (op, second) {
-            (Op::Add, _) => [
-                Vop::Fmadd231ps,
-                Vop::Fmadd231pd,
-                Vop::Fmadd231ss,
-                Vop::Fmadd231sd,
-            ],
-            (_, true) => [
-                Vop::Fnmadd231ps,
-                Vop::Fnmadd231pd,
-                Vop::Fnmadd231ss,
-                Vop::Fnmadd231sd,
-            ],
-            (_, false) => [
-                Vop::Fmsub231ps,
-                Vop::Fmsub231pd,
-                Vop::Fmsub231ss,
-                Vop::Fmsub231sd,
-            ],
-        };
-        let mut pieces = Pieces::new();
-        for (at, span) in spans.into_iter().enumerate() {
-            let op = pick(dtype, span, ops);
-            let to = into.map(|into| into[at]);
-            pieces.push(self.fma(op, span, a[at], b[at], c[at], to));
-        }
-        Some(pieces)
     }
 
     /// `c` and a product in one rounding, by one of the instructions that change their first operand.
@@ -489,7 +434,7 @@ impl Writer<'_, '_, '_> {
                     regs[0],
                     regs[1],
                     regs[2],
-                    None,
+                    into,
                 )
             }
             _ => return None,

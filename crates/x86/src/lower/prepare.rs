@@ -3,8 +3,8 @@
 use super::overwritten;
 use super::value::size_of;
 use crate::level::Level;
-use loopwright_kernel::passes::expand_math::{Precision, expanded_but};
-use loopwright_kernel::passes::{Pipeline, divide_invariant};
+use loopwright_kernel::passes::expand_math::Precision;
+use loopwright_kernel::passes::{Machine, Pipeline, divide_invariant, relaxed};
 use loopwright_kernel::{Block, Function, Inst, LoopKind, Module, Stmt, Type, Value};
 use loopwright_ops::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -20,7 +20,8 @@ pub(crate) fn prepared(module: &Module, level: Level, precision: Precision) -> M
         Level::Avx512 => &[Op::Exp],
         _ => &[],
     };
-    let mut module = expanded_but(module, precision, kept).into_owned();
+    let fuses = level != Level::Sse;
+    let mut module = relaxed(module, precision, Machine { fuses, kept }).into_owned();
     let mut short = false;
     for function in &mut module.functions {
         if level != Level::Sse {

@@ -4,7 +4,7 @@
 use libloading::Library;
 use loopwright::backend::*;
 use loopwright::kernel::Module;
-use loopwright_emit::{C, EmitOptions, emit};
+use loopwright_emit::{C, emit};
 use loopwright_native::{Entry, Made, NativeExecutable};
 use std::{process::Command, sync::Arc};
 
@@ -35,10 +35,9 @@ impl KernelBackend for TinyCc {
     fn compile(
         &self,
         module: &Module,
-        options: &CompileOptions,
+        _: &CompileOptions,
     ) -> Result<Arc<dyn Executable>, BackendError> {
-        let strict = options.strict;
-        let emitted = emit(module, &C, &EmitOptions { strict }).map_err(failed)?;
+        let emitted = emit(module, &C).map_err(failed)?;
         let directory = tempfile::tempdir().map_err(failed)?; // private, and gone at the end
         let [source, library] = ["module.c", "module.so"].map(|file| directory.path().join(file));
         std::fs::write(&source, &emitted.source).map_err(failed)?;

@@ -5,7 +5,7 @@
 //! the same in a vector of 16 lanes takes all of them at once, and a C compiler can schedule it among the
 //! instructions around it.
 //!
-//! This is the one pass that changes values, and therefore none of [`NAMES`](super::NAMES): results differ from the
+//! This pass changes values and is therefore none of [`NAMES`](super::NAMES): results differ from the
 //! library's in their last place. [`ulps`] says by how much they may be off; NaN, infinities, zeros with their
 //! signs, overflow, and underflow through subnormal numbers are as in the library. A backend runs it outside
 //! strict mode on the module it is given, so that the interpreter, which is given the module itself, remains the
@@ -16,8 +16,8 @@
 //! branch, which a vector takes if one of its lanes does. Constants are defined before everything else, outside of all
 //! loops. [`expanded_with`] takes shorter versions on request.
 //!
-//! The bounds hold whether a compiler contracts `a * b + c` or not. No operand is only
-//! added to something: compilers contract a product into additions only where all its uses are such, so that
+//! The bounds hold whether the sums of products in an expansion are `mul_add`s or not; they are where
+//! [`relaxed`](super::relaxed) is told that the machine has such an instruction. An operand is always what it is without the pass, rounded:
 //! `exp(a * b)` is that of the rounded product.
 //!
 //! ```
@@ -55,6 +55,7 @@ mod writer;
 
 pub use exp::{EXP, LN_2_HIGH, LN_2_LOW};
 
+use super::{Machine, contract};
 use crate::ir::{Block, Function, Inst, Module, Stmt, Value};
 use loopwright_ops::{DType, Op};
 use std::borrow::Cow;
@@ -178,18 +179,22 @@ pub fn expanded(module: &Module) -> Cow<'_, Module> {
 
 /// The same with a precision.
 pub fn expanded_with(module: &Module, precision: Precision) -> Cow<'_, Module> {
-    expanded_but(module, precision, &[])
+    expanded_but(module, precision, Machine::default())
 }
 
-/// The same, but for ops on `f32` that the backend has a better way for. On narrower floats they are ops on `f32`, too.
-pub fn expanded_but<'m>(module: &'m Module, precision: Precision, kept: &[Op]) -> Cow<'m, Module> {
+/// The same for a machine, but for ops on `f32` that it has a better way for. On narrower floats they are ops on `f32`, too.
+pub(super) fn expanded_but<'m>(
+    module: &'m Module,
+    precision: Precision,
+    machine: Machine<'_>,
+) -> Cow<'m, Module> {
     let expands = |function: &Function| expands(function, &function.body);
     if !module.functions.iter().any(expands) {
         return Cow::Borrowed(module);
     }
     let mut module = module.clone();
     for function in &mut module.functions {
-        run_but(function, precision, kept);
+        run_but(function, precision, machine);
         function.compact();
     }
     Cow::Owned(module)
@@ -216,20 +221,24 @@ pub fn run(function: &mut Function) {
 
 /// Runs the pass with a precision.
 pub fn run_with(function: &mut Function, precision: Precision) {
-    run_but(function, precision, &[]);
+    run_but(function, precision, Machine::default());
 }
 
-fn run_but(function: &mut Function, precision: Precision, kept: &[Op]) {
+fn run_but(function: &mut Function, precision: Precision, machine: Machine<'_>) {
+    let known = function.values.len();
     let mut body = std::mem::take(&mut function.body);
     let mut pass = Pass {
         function,
         precision,
-        kept,
+        kept: machine.kept,
         constants: Constants::default(),
     };
     pass.expand(&mut body);
     pass.constants.define(&mut body);
     function.body = body;
+    if machine.fuses {
+        contract::written_since(function, known);
+    }
 }
 
 struct Pass<'a> {

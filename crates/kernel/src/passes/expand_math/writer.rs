@@ -338,8 +338,7 @@ impl<'a> Writer<'a> {
         self.push_as(ty, Inst::Load { ptr: place, index })
     }
 
-    /// `a * b + c`: two instructions, which compilers may contract where the machine has one for them. The op
-    /// `mul_add` would be a call of the library where it has none.
+    /// `a * b + c`: two instructions, which [`contract`](super::super::contract) makes one where the machine has one for them.
     pub(super) fn mul_add(&mut self, a: Value, b: Value, c: Value) -> Value {
         let product = self.mul(a, b);
         self.add(product, c)
