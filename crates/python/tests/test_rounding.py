@@ -63,7 +63,22 @@ def test_random_formulas_have_the_bits_of_numpy(device: str, dtype: str) -> None
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_what_is_carried_through_a_scan_is_near_numpy(device: str) -> None:
+def test_what_a_scan_carries_has_the_bits_of_the_loop(device: str) -> None:
+    random = np.random.default_rng()
+    x, y = (random.normal(size=50) for _ in range(2))
+    carried = {"sum of products": lambda h, a, b: h + a * b, "recurrence": lambda h, a, b: h * 0.9 + a * b}
+    for name, step in carried.items():
+        expected = 0.0
+        for a, b in zip(x, y, strict=True):
+            expected = step(expected, a, b)
+        with lw.use_device(device):
+            start, given = lw.asarray(np.float64(0)), (lw.asarray(x), lw.asarray(y))
+            last, _ = lw.scan(lambda h, at, step=step: (step(h, *at), h), start, given)
+            assert float(last) == expected, name
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_sums_of_products_are_near_those_of_numpy(device: str) -> None:
     random = np.random.default_rng()
     x, y = (random.normal(size=200) for _ in range(2))
     with lw.use_device(device):
