@@ -120,6 +120,53 @@ fn products_in_matrix_units_of_any_shape_are_nests() {
     assert!(in_unit > 20, "the unit is used by {in_unit} machines");
 }
 
+/// A machine whose matrix unit has 16 rows of so many bytes.
+fn with_unit(row_bytes: u32) -> Target {
+    Target {
+        vector_bytes: 64,
+        vector_registers: 32,
+        matrix_unit: Some(MatrixUnit {
+            rows: 16,
+            row_bytes,
+            accumulators: 4,
+        }),
+        ..Target::SCALAR
+    }
+}
+
+/// The unit takes two rows of `bf16` at a time, so that a tile has an even number of them.
+#[test]
+fn tiles_have_whole_groups_of_interleaved_rows() {
+    let program = "input a: bf16[i=128, k=768]\ninput b: bf16[k, j=128]\n\
+                   output y = sum[k](f32(a) * f32(b))\n";
+    for (row_bytes, in_unit) in [(6, false), (12, true), (64, true)] {
+        let plan = plan_with(program, &with_unit(row_bytes), Effort::Full).to_string();
+        assert_eq!(
+            plan.contains(" tile"),
+            in_unit,
+            "rows of {row_bytes} bytes:\n{plan}"
+        );
+    }
+}
+
+/// What the caller or the next iteration reads is stored, and no operand that only the unit sees.
+#[test]
+fn what_is_read_elsewhere_is_no_operand_of_a_matrix_unit() {
+    let inputs = "input a: bf16[i=128, k=128]\ninput b: bf16[k, j=128]\nwide = f32(a)\n\
+                  product = wide * f32(b)\noutput y = sum[k](product)\n";
+    let delayed = "before[i, k] = previous[i, f32](wide, 0)\noutput z = before * 2\n";
+    for (more, in_unit) in [
+        ("", true),
+        ("output wide\n", false),
+        ("output product\n", false),
+        (delayed, false),
+    ] {
+        let program = format!("{inputs}{more}");
+        let plan = plan_with(&program, &with_unit(64), Effort::Full).to_string();
+        assert_eq!(plan.contains(" tile"), in_unit, "{program}\n{plan}");
+    }
+}
+
 #[test]
 fn sizes_near_the_end_of_64_bits_do_not_overflow() {
     let program = "input a: f32[i=1073741824, k=1073741824]\ninput b: f32[k, j=1073741824]\n\

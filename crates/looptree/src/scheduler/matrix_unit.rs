@@ -11,7 +11,7 @@ use crate::error::ScheduleError;
 use crate::schedule::{Annotation, Edit, can_inline, is_given, loop_dims};
 use loopwright_graph::{DimId, NodeId, NodeOp};
 use loopwright_ops::{DType, Op, ReduceOp};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Elements to fold from which on copies of both factors pay.
@@ -48,13 +48,25 @@ impl Work<'_> {
         if self.target.matrix_unit.is_none() || self.order == Order::Kept {
             return FxHashMap::default();
         }
-        let nodes = self.graph().node_ids();
+        let graph = self.graph();
+        // What the caller or the next iteration reads has to be in memory, which the unit's operands are not.
+        let results = graph.outputs().iter().map(|output| output.node);
+        let delayed = graph.delays().map(|delay| delay.of);
+        let stored: FxHashSet<NodeId> = results.chain(delayed).collect();
+        let only_reader =
+            |node: NodeId| consumers[node.0 as usize].len() == 1 && !stored.contains(&node);
+        let nodes = graph.node_ids();
         nodes
-            .filter_map(|node| Some((node, self.unit_product(node, consumers)?)))
+            .filter_map(|node| Some((node, self.unit_product(node, &only_reader)?)))
             .collect()
     }
 
-    fn unit_product(&self, node: NodeId, consumers: &[Vec<NodeId>]) -> Option<UnitProduct> {
+    /// `only_reader` says of a node whether exactly one other reads it and it is stored for nobody else.
+    fn unit_product(
+        &self,
+        node: NodeId,
+        only_reader: &dyn Fn(NodeId) -> bool,
+    ) -> Option<UnitProduct> {
         let graph = self.graph();
         let unit = self.target.matrix_unit?;
         let parts = graph.node(node);
@@ -69,7 +81,6 @@ impl Work<'_> {
         let (&[fold], true) = (over.as_slice(), *acc == parts.dtype) else {
             return None;
         };
-        let only_reader = |node: NodeId| consumers[node.0 as usize].len() == 1;
         let product = parts.inputs[0];
         let factors = &graph.node(product).inputs;
         let multiplies = graph.node(product).op == NodeOp::Map(Op::Mul);
@@ -115,7 +126,8 @@ impl Work<'_> {
         let (tile, bytes) = (i64::from(unit.rows), dtype.bytes() as i64);
         let together = (4 / bytes).max(1);
         let depth = i64::from(unit.row_bytes) / bytes;
-        if tile < 1 || depth < together {
+        // Rows that lie interleaved are all of one tile.
+        if tile < 1 || depth < 1 || depth % together != 0 {
             return None;
         }
         let whole = |dim: DimId, step: i64| size(dim).is_some_and(|size| size % step == 0);
