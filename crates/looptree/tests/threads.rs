@@ -129,6 +129,16 @@ fn what_takes_a_microsecond_stays_on_one_thread() {
     }
 }
 
+/// A sort works on a row in memory of which there is one for all threads.
+#[test]
+fn sorted_rows_stay_on_one_thread() {
+    let text =
+        "input x: f32[i=4096, j=4096]\noutput up = sort[j](x)\noutput order = argsort[j](x)\n";
+    let (_, _, schedule) = scheduled(text, 16, Order::Free);
+    let mut loops = schedule.steps.iter().flat_map(|step| &step.loops);
+    assert!(loops.all(|spec| spec.annotation == Annotation::Serial));
+}
+
 #[test]
 fn sums_of_columns_have_the_same_parts_for_all_numbers_of_threads() {
     let edits = |threads| scheduled(COLUMNS, threads, Order::Free).2.edits;

@@ -235,6 +235,7 @@ impl<'a> Threads<'a> {
             && nodes.iter().all(|node| {
                 loop_dims(self.graph, *node).contains(&spec.dim)
                     && !carries(self.graph, *node, spec.dim)
+                    && !takes_rows(self.graph, *node)
             })
     }
 
@@ -263,6 +264,14 @@ impl<'a> Threads<'a> {
         let bytes = moved.iter().map(|node| bytes(self.graph, *node));
         bytes.sum::<f64>() * 2.0 / BYTES_PER_CYCLE
     }
+}
+
+/// Whether a step takes whole rows at once, in memory that threads would share.
+fn takes_rows(graph: &Graph, node: NodeId) -> bool {
+    matches!(
+        graph.node(node).op,
+        NodeOp::Sort { .. } | NodeOp::ArgSort { .. } | NodeOp::Scatter { .. }
+    )
 }
 
 /// About how many bytes the elements of a node take.
