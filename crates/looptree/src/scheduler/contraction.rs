@@ -420,7 +420,7 @@ impl Work<'_> {
         }
         let most = (cache / 2 / element).max(1);
         let step = 1 << most.ilog2();
-        (step > 1 && step < size).then_some((first, step, DEEP))
+        (step > 1).then_some((first, step, DEEP))
     }
 
     /// How many vectors a tile has whose panels are folded in blocks of the first-level cache, and what the blocks are. Fewer than

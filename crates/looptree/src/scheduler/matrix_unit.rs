@@ -103,7 +103,7 @@ impl Work<'_> {
         };
         let (first, dtype) = narrow(factors[0])?;
         let (second, other) = narrow(factors[1])?;
-        if dtype != other || first == second {
+        if dtype != other {
             return None;
         }
         let has = |node: NodeId, dim: DimId| graph.node(node).dims.contains(&dim);
