@@ -6,7 +6,8 @@
 //! code by every [`Writer`]. Nothing asks the machine at hand and nothing of it runs, so all machines can be had on any;
 //! a sample small enough is interpreted and compared with the reference evaluator.
 //!
-//! A schedule of ours that is refused is a failure here, although a user would get a plainer one in its place.
+//! A schedule of ours that is refused is a failure here, although a user would get a plainer one in its place;
+//! so is an annotation of a schedule of ours that the kernel does not carry out.
 //!
 //! - [`machine`]: the machines.
 //! - [`programs`]: programs from text with random sizes: products of products, attention, convolutions, reductions.

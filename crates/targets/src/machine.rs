@@ -12,7 +12,7 @@ const L2: [u32; 12] = [
 ];
 
 /// The machine that a seed names. All fields vary, not only in powers of two; what is less likely in silicon (vectors and no
-/// registers for them, a single accumulator in the matrix unit) is there, too.
+/// registers for them, a single accumulator in the matrix unit, a unit that does not tell its tiles) is there, too.
 pub fn random_target(seed: u64) -> Target {
     let rng = &mut Rng::new(seed);
     let vector_bytes = *rng.pick(&[0, 16, 16, 32, 32, 64, 64]);
@@ -49,16 +49,16 @@ pub fn random_target(seed: u64) -> Target {
 }
 
 fn matrix_unit(rng: &mut Rng) -> MatrixUnit {
-    // Most have the tiles of AMX, the only ones that code is written for so far.
-    match rng.chance(60) {
+    // Half of them have the tiles of AMX, the only ones that code is written for so far.
+    match rng.chance(50) {
         true => MatrixUnit {
             rows: 16,
             row_bytes: 64,
             accumulators: 4,
         },
         false => MatrixUnit {
-            rows: *rng.pick(&[4, 8, 16]),
-            row_bytes: *rng.pick(&[4, 16, 32, 64]),
+            rows: *rng.pick(&[0, 4, 8, 16]),
+            row_bytes: *rng.pick(&[0, 2, 4, 6, 16, 32, 64]),
             accumulators: rng.range(1, 8) as u32,
         },
     }

@@ -54,7 +54,7 @@ impl Draw<'_> {
 /// A kind of program: its name, and its text for what is drawn.
 type Kind = (&'static str, fn(&mut Draw<'_>) -> String);
 
-const KINDS: [Kind; 18] = [
+const KINDS: [Kind; 22] = [
     ("chain", chain),
     ("softmax of a product", softmax),
     ("classes", classes),
@@ -73,7 +73,14 @@ const KINDS: [Kind; 18] = [
     ("product over two dimensions", product_over_two),
     ("product of three factors", three_factors),
     ("permuted operand of two products", permuted_operand),
+    ("narrow factors read again", narrow_factors_read_again),
+    ("narrow product read again", narrow_product_read_again),
+    ("narrow products of all forms", narrow_products_of_all_forms),
+    ("sorted rows", sorted_rows),
 ];
+
+/// How many kinds of programs there are.
+pub(crate) const KIND_COUNT: usize = KINDS.len();
 
 /// So many programs that a seed names, as large as real ones.
 pub fn random_programs(seed: u64, count: usize) -> Vec<Entry> {
@@ -182,6 +189,93 @@ fn narrow_product(draw: &mut Draw<'_>) -> String {
     format!(
         "input a: {narrow}[b={b}, i={i}, k={k}]\ninput w: {narrow}[k, j={j}]\n\
          output y = sum[k]({wide}(a) * {wide}(w))\n"
+    )
+}
+
+/// What a matrix unit multiplies and adds in, and sizes that are whole tiles of all of them.
+struct NarrowDraw {
+    narrow: &'static str,
+    wide: &'static str,
+    rows: i64,
+    depth: i64,
+    cols: i64,
+}
+
+impl Draw<'_> {
+    fn narrow(&mut self) -> NarrowDraw {
+        let (narrow, wide) = *self
+            .rng
+            .pick(&[("bf16", "f32"), ("i8", "i32"), ("u8", "i32")]);
+        // Half a tile of rows in the small programs: an interpreter runs through them.
+        let (most, tiles) = match self.is_large() {
+            true => (12, 64),
+            false => (1, 32),
+        };
+        NarrowDraw {
+            narrow,
+            wide,
+            rows: self.rng.range(1, most) * tiles,
+            depth: self.rng.range(1, most) * 192,
+            cols: self.rng.range(1, most) * tiles,
+        }
+    }
+}
+
+/// Widened factors that more than a product needs: another product, and the caller.
+fn narrow_factors_read_again(draw: &mut Draw<'_>) -> String {
+    let NarrowDraw {
+        narrow,
+        wide,
+        rows,
+        depth,
+        cols,
+    } = draw.narrow();
+    format!(
+        "input a: {narrow}[i={rows}, k={depth}]\ninput w: {narrow}[k, j={cols}]\ninput v: {narrow}[k, j]\n\
+         shared = {wide}(a)\noutput y = sum[k](shared * {wide}(w))\noutput z = sum[k](shared * {wide}(v))\n\
+         input b: {narrow}[i, k]\ninput u: {narrow}[k, j]\n\
+         result = {wide}(b)\noutput result\noutput x = sum[k](result * {wide}(u))\n"
+    )
+}
+
+/// Products of narrow numbers that more than a sum needs: another reduction, and the caller.
+fn narrow_product_read_again(draw: &mut Draw<'_>) -> String {
+    let NarrowDraw {
+        narrow,
+        wide,
+        rows,
+        depth,
+        cols,
+    } = draw.narrow();
+    format!(
+        "input a: {narrow}[i={rows}, k={depth}]\ninput w: {narrow}[k, j={cols}]\n\
+         shared = {wide}(a) * {wide}(w)\noutput most = max[k](shared)\noutput y = sum[k](shared)\n\
+         input b: {narrow}[i, k]\ninput u: {narrow}[k, j]\n\
+         result = {wide}(b) * {wide}(u)\noutput result\noutput x = sum[k](result)\n"
+    )
+}
+
+/// Narrow products next to one that a matrix unit has: factors that lie along one dimension only, numbers of two kinds,
+/// and what is no product.
+fn narrow_products_of_all_forms(draw: &mut Draw<'_>) -> String {
+    let NarrowDraw {
+        narrow,
+        wide,
+        rows,
+        depth,
+        cols,
+    } = draw.narrow();
+    let other = match narrow {
+        "i8" => "u8",
+        "u8" => "i8",
+        _ => "f16",
+    };
+    format!(
+        "input a: {narrow}[i={rows}, k={depth}]\ninput w: {narrow}[k, j={cols}]\n\
+         input r: {narrow}[i]\ninput c: {narrow}[j]\ninput m: {other}[k, j]\n\
+         output product = sum[k]({wide}(a) * {wide}(w))\n\
+         output of_rows = sum[k]({wide}(r) * {wide}(w))\noutput of_cols = sum[k]({wide}(a) * {wide}(c))\n\
+         output mixed = sum[k]({wide}(a) * {wide}(m))\noutput most = sum[k](max({wide}(a), {wide}(w)))\n"
     )
 }
 
@@ -356,6 +450,17 @@ fn permuted_operand(draw: &mut Draw<'_>) -> String {
          permuted[k, j] = w\noutput y = sum[k](a * permuted)\noutput z = sum[k](c * permuted)\n",
         draw.size(),
         draw.size(),
+        draw.size(),
+        draw.size()
+    )
+}
+
+/// Rows that are sorted, and what is made of them element by element.
+fn sorted_rows(draw: &mut Draw<'_>) -> String {
+    format!(
+        "input x: f32[h={}, i={}, j={}]\nup = sort[j](x * 2)\noutput y = up - 1\n\
+         output order = argsort[j, desc](x)\n",
+        draw.rng.range(1, 4),
         draw.size(),
         draw.size()
     )

@@ -2,7 +2,7 @@
 
 use crate::corpus::{Corpus, Entry};
 use crate::machine::{describe, random_target};
-use crate::programs::{random_programs, small_programs};
+use crate::programs::{KIND_COUNT, random_programs, small_programs};
 use crate::writers::{Writer, writers};
 use loopwright_backend::{
     Backend, BackendError, CompileOptions, Describe, Executable, KernelBackend, Stages, Target,
@@ -11,6 +11,7 @@ use loopwright_conformance::Rng;
 use loopwright_conformance::generate::{Arithmetic, Case, large_graph, random_array, random_case};
 use loopwright_conformance::oracle::Oracle;
 use loopwright_graph::Graph;
+use loopwright_graph::rewrite::rewrite;
 use loopwright_interp::Interp;
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::Pipeline;
@@ -54,7 +55,7 @@ impl Default for SweepOptions {
         SweepOptions {
             seed: 0,
             targets: 200,
-            programs: 18,
+            programs: KIND_COUNT,
             interpreted: 6,
             nodes: 2000,
             threads: 1,
@@ -238,15 +239,22 @@ fn one_machine(corpus: &Corpus, seed: u64, options: &SweepOptions, writers: &[Wr
     report
 }
 
-/// The kernel of a program for a machine; who refused it and why where there is none, or a plainer one than was chosen.
+/// The kernel of a program for a machine; who refused it and why where there is none, a plainer one than was chosen, or
+/// one with a loop that is not run as its annotation says.
 fn compiled(graph: &Graph, target: &Target) -> Result<Module, (String, String)> {
     let made = without_panic(|| {
         let stages = Stages::new(graph, None, target, &Pipeline::standard());
         stages.map_err(|error| error.to_string())
     });
     let stages = made.map_err(|reason| ("schedule".to_owned(), reason))?;
-    match stages.plainer {
-        Some(plainer) => Err(("plainer schedule".to_owned(), plainer.reason)),
+    if let Some(plainer) = stages.plainer {
+        return Err(("plainer schedule".to_owned(), plainer.reason));
+    }
+    // What the rewriting of the program says is no fault.
+    let (_, rewritten) = rewrite(graph);
+    let mut notes = stages.lowered.notes.into_iter();
+    match notes.find(|note| !rewritten.contains(note)) {
+        Some(note) => Err(("plainer loop".to_owned(), note)),
         None => Ok(stages.module),
     }
 }
