@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 import zlib
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Whoever started the tests may ignore or block what they send: a shell in the background SIGINT, others SIGCHLD.
+if hasattr(signal, "pthread_sigmask"):
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for ignored in (signal.SIGCHLD, signal.SIGINT):
+        if signal.getsignal(ignored) == signal.SIG_IGN:
+            signal.signal(ignored, signal.SIG_DFL if ignored == signal.SIGCHLD else signal.default_int_handler)
 
 #: The public suite has its own options and settings: `public_suite.py` runs it.
 collect_ignore = ["array-api-tests"]
