@@ -118,7 +118,9 @@ impl Context {
 
     /// Compiles in a process of its own, which GCC may end, and loads what it made. `Err` is what the library says, or how it ended
     /// that process.
-    pub(crate) fn compile(&self) -> Result<Compiled, String> {
+    ///
+    /// Fails where `is_asked` says that it is to end.
+    pub(crate) fn compile(&self, is_asked: fn() -> bool) -> Result<Compiled, String> {
         // What was refused while the code was described makes compiling pointless.
         if let Some(error) = self.error() {
             return Err(error);
@@ -127,7 +129,8 @@ impl Context {
         let folder = ScratchFolder::new("gccjit").map_err(|error| error.to_string())?;
         let path = folder.path().join("module.so");
         let name = c_path(&path);
-        let compiled = in_child(LONG, || {
+        // GCC has settled on a folder for temporary files when it was tried in this process; where it is ended they stay there.
+        let compiled = in_child(LONG, None, is_asked, || {
             call!(self.context_compile_to_file(self.raw, DYNAMIC_LIBRARY, name.as_ptr()));
             self.error().map_or(Ok(()), Err)
         });

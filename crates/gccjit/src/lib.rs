@@ -43,13 +43,14 @@ use loopwright_backend::{
 use loopwright_kernel::passes::{Machine, relaxed};
 use loopwright_kernel::{FunctionKind, Module};
 use loopwright_native::{Entry, Made, NativeExecutable};
-use loopwright_threads::PerProcess;
+use loopwright_threads::{PerProcess, interrupt};
 use lower::{EntryPoint, Refusal};
 use std::borrow::Cow;
 use std::ffi::c_int;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
 
 /// The backend's name.
 pub const NAME: &str = "gccjit";
@@ -79,6 +80,9 @@ const OPTIONS: &[&str] = &[
 
 /// The compiler recurses: its own program asks for a stack of 64 MiB, too.
 const STACK: usize = 64 << 20;
+
+/// How often the thread that waits for the compiler asks whether to go on.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The backend.
 pub struct GccJit {
@@ -164,7 +168,13 @@ impl GccJit {
         module: &Module,
         options: &CompileOptions,
     ) -> Result<Built, BackendError> {
-        let work = || self.build_here(loaded, module, options);
+        let joined = interrupt::current();
+        let (done, is_done) = std::sync::mpsc::channel::<()>();
+        let work = move || {
+            // Dropped at the end, however that comes.
+            let _done = done;
+            joined.run(|| self.build_here(loaded, module, options))
+        };
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new()
                 .name("gccjit".to_owned())
@@ -173,6 +183,10 @@ impl GccJit {
                 .map_err(|error| {
                     failed(loaded, module, format!("no thread to compile on: {error}"))
                 })?;
+            // Whether to go on is asked on this thread alone; the other looks at the answer.
+            while is_done.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                let _ = interrupt::check();
+            }
             match thread.join() {
                 Ok(built) => built,
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -252,9 +266,13 @@ impl GccJit {
         let started = Instant::now();
         let (context, entries) = self.described(loaded, module, options)?;
         let described = started.elapsed();
-        let compiled = context.compile().map_err(|reason| {
-            let level = self.optimisation;
-            failed(loaded, module, format!("-O{level} {flags}\n{reason}"))
+        let compiled = context.compile(|| interrupt::check().is_err());
+        let compiled = compiled.map_err(|reason| match interrupt::check() {
+            Err(interrupted) => interrupted.into(),
+            Ok(()) => {
+                let level = self.optimisation;
+                failed(loaded, module, format!("-O{level} {flags}\n{reason}"))
+            }
         })?;
         let log = format!(
             "{} -O{} {flags}\ndescribed in {:.1} ms, compiled in {:.1} ms\n",

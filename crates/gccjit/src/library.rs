@@ -5,6 +5,7 @@ use crate::ffi::{Api, FuncKind, MissingSymbol, types};
 use crate::probe::{Probed, SHORT, in_child};
 use libloading::Library;
 use loopwright_backend::Unavailable;
+use loopwright_files::ScratchFolder;
 use loopwright_threads::{PerProcess, linker};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -104,7 +105,10 @@ fn too_old(name: &str, MissingSymbol(symbol): &MissingSymbol) -> String {
 pub(crate) fn tried(name: &str) -> Result<(), String> {
     // Held over the fork, so that it is not held by another thread for ever in the child.
     let _lock = one_at_a_time();
-    match in_child(SHORT, || try_library(name)) {
+    // Where none can be made, GCC says what is wrong with the place.
+    let folder = ScratchFolder::new("gccjit").ok();
+    let path = folder.as_ref().map(ScratchFolder::path);
+    match in_child(SHORT, path, || false, || try_library(name)) {
         Probed::Works => Ok(()),
         Probed::Fails(reason) => Err(reason),
     }

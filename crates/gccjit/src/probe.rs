@@ -2,6 +2,7 @@
 //! damaged library may do anything.
 
 use std::io::Read;
+use std::path::Path;
 use std::time::Duration;
 
 /// What work in a child came to.
@@ -35,26 +36,75 @@ const TRIES: u32 = 8;
 #[cfg(unix)]
 const TORN_LINKER: &str = "Inconsistency detected by ld.so";
 
+/// How often is looked whether the work is to go on.
+#[cfg(unix)]
+const LOOK: Duration = Duration::from_millis(20);
+
 /// Runs `work` in a child of this process, which it can end in any way without harm to us.
+///
+/// Its temporary files lie in `folder`, where there is one, and go with it however the child ends. Where `is_asked` says that it
+/// is to end, the child is ended with all processes that it has started.
 ///
 /// The child is a copy of this process with this one thread. What `work` does is therefore limited to what such a copy can: the C
 /// library's allocator works in it, locks that other threads held do not open again. What it changes in memory is lost. A child that
 /// takes longer than `patience` is ended and reported; one that was copied while another thread loaded a library is made anew.
 #[cfg(unix)]
-pub(crate) fn in_child(patience: Duration, work: impl Fn() -> Result<(), String>) -> Probed {
+pub(crate) fn in_child(
+    patience: Duration,
+    folder: Option<&Path>,
+    is_asked: fn() -> bool,
+    work: impl Fn() -> Result<(), String>,
+) -> Probed {
+    let environment = folder.map(Environment::with_temporary_files_in);
+    let environment = environment.as_ref();
     for _ in 1..TRIES {
-        match in_one_child(patience, &work) {
+        match in_one_child(patience, environment, is_asked, &work) {
             Probed::Fails(reason) if reason.contains(TORN_LINKER) => {
                 std::thread::sleep(std::time::Duration::from_millis(20));
             }
             probed => return probed,
         }
     }
-    in_one_child(patience, &work)
+    in_one_child(patience, environment, is_asked, &work)
+}
+
+/// An environment for a child, which cannot make one: another thread may have held the lock of the C library's when it was copied.
+#[cfg(unix)]
+struct Environment {
+    /// `NAME=VALUE` each, and a null pointer.
+    variables: Vec<*const libc::c_char>,
+    _texts: Vec<std::ffi::CString>,
 }
 
 #[cfg(unix)]
-fn in_one_child(patience: Duration, work: &impl Fn() -> Result<(), String>) -> Probed {
+impl Environment {
+    /// Ours, with other temporary files.
+    fn with_temporary_files_in(folder: &Path) -> Environment {
+        use std::os::unix::ffi::OsStrExt;
+        let ours = std::env::vars_os().filter(|(name, _)| name != "TMPDIR");
+        let temporary = ("TMPDIR".into(), folder.as_os_str().to_owned());
+        let texts: Vec<_> = ours
+            .chain([temporary])
+            .filter_map(|(name, value)| {
+                let text = [name.as_bytes(), value.as_bytes()].join(&b'=');
+                std::ffi::CString::new(text).ok()
+            })
+            .collect();
+        let variables = texts.iter().map(|text| text.as_ptr());
+        Environment {
+            variables: variables.chain([std::ptr::null()]).collect(),
+            _texts: texts,
+        }
+    }
+}
+
+#[cfg(unix)]
+fn in_one_child(
+    patience: Duration,
+    environment: Option<&Environment>,
+    is_asked: fn() -> bool,
+    work: &impl Fn() -> Result<(), String>,
+) -> Probed {
     use std::io::{PipeReader, PipeWriter};
     use std::os::fd::{AsRawFd, RawFd};
     use std::time::Instant;
@@ -65,7 +115,15 @@ fn in_one_child(patience: Duration, work: &impl Fn() -> Result<(), String>) -> P
         unsafe { libc::_exit(EXITED) }
     }
 
-    fn child(pipe: RawFd, work: &impl Fn() -> Result<(), String>) -> ! {
+    unsafe extern "C" {
+        static mut environ: *const *const libc::c_char;
+    }
+
+    fn child(
+        pipe: RawFd,
+        environment: Option<&Environment>,
+        work: &impl Fn() -> Result<(), String>,
+    ) -> ! {
         let send = |bytes: &[u8]| {
             // SAFETY: the bytes are there; what cannot be written is lost, and the parent says so.
             unsafe { libc::write(pipe, bytes.as_ptr().cast(), bytes.len()) };
@@ -81,6 +139,14 @@ fn in_one_child(patience: Duration, work: &impl Fn() -> Result<(), String>) -> P
             };
             libc::setrlimit(libc::RLIMIT_CORE, &none);
             libc::atexit(leave);
+            // One group with the assembler and the linker, so that all are ended together.
+            libc::setpgid(0, 0);
+            #[cfg(target_os = "linux")]
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        }
+        if let Some(environment) = environment {
+            // SAFETY: this thread is the only one; the texts stay as long as the child, which never returns.
+            unsafe { environ = environment.variables.as_ptr() };
         }
         let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
         match tried {
@@ -95,8 +161,8 @@ fn in_one_child(patience: Duration, work: &impl Fn() -> Result<(), String>) -> P
         unsafe { libc::_exit(0) }
     }
 
-    /// All that the child says, until it ends or time is up.
-    fn listen(pipe: &mut PipeReader, until: Instant) -> Option<Vec<u8>> {
+    /// All that the child says, until it ends, time is up or somebody asks for an end.
+    fn listen(pipe: &mut PipeReader, until: Instant, is_asked: fn() -> bool) -> Option<Vec<u8>> {
         let mut said = Vec::new();
         let mut buffer = [0; 512];
         loop {
@@ -105,12 +171,15 @@ fn in_one_child(patience: Duration, work: &impl Fn() -> Result<(), String>) -> P
                 events: libc::POLLIN,
                 revents: 0,
             };
-            let left = until.saturating_duration_since(Instant::now()).as_millis();
-            let left = i32::try_from(left).unwrap_or(i32::MAX);
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || is_asked() {
+                return None;
+            }
+            let look = i32::try_from(left.min(LOOK).as_millis()).unwrap_or(0) + 1;
             // SAFETY: one structure, which is there.
-            let ready = unsafe { libc::poll(&mut wanted, 1, left) };
+            let ready = unsafe { libc::poll(&mut wanted, 1, look) };
             match ready {
-                0 => return None,
+                0 => {}
                 1.. => match pipe.read(&mut buffer) {
                     Ok(0) => return Some(said),
                     Ok(count) => said.extend_from_slice(&buffer[..count]),
@@ -133,14 +202,17 @@ fn in_one_child(patience: Duration, work: &impl Fn() -> Result<(), String>) -> P
             let error = std::io::Error::last_os_error();
             return Probed::Fails(format!("no process of its own: {error}"));
         }
-        0 => child(writer.as_raw_fd(), work),
+        0 => child(writer.as_raw_fd(), environment, work),
         _ => {}
     }
     drop(writer);
-    let said = listen(&mut reader, Instant::now() + patience);
+    let said = listen(&mut reader, Instant::now() + patience, is_asked);
     if said.is_none() {
-        // SAFETY: the process is our child, and has not been waited for.
-        unsafe { libc::kill(forked, libc::SIGKILL) };
+        // SAFETY: the process is our child, and has not been waited for; it may have no group yet.
+        unsafe {
+            libc::kill(-forked, libc::SIGKILL);
+            libc::kill(forked, libc::SIGKILL);
+        }
     }
     let mut status = 0;
     // SAFETY: the child is ours; its status is written to a number of ours.
@@ -150,6 +222,9 @@ fn in_one_child(patience: Duration, work: &impl Fn() -> Result<(), String>) -> P
         }
     }
     let Some(said) = said else {
+        if is_asked() {
+            return Probed::Fails("it was told to end".to_owned());
+        }
         return Probed::Fails(format!("it did not end within {} s", patience.as_secs()));
     };
     verdict(&said, status)
@@ -185,7 +260,12 @@ fn verdict(said: &[u8], status: i32) -> Probed {
 
 /// Where there are no child processes, the work is done here.
 #[cfg(not(unix))]
-pub(crate) fn in_child(_: Duration, work: impl Fn() -> Result<(), String>) -> Probed {
+pub(crate) fn in_child(
+    _: Duration,
+    _: Option<&Path>,
+    _: fn() -> bool,
+    work: impl Fn() -> Result<(), String>,
+) -> Probed {
     match work() {
         Ok(()) => Probed::Works,
         Err(reason) => Probed::Fails(reason),
@@ -197,7 +277,7 @@ mod tests {
     use super::*;
 
     fn reason(trial: impl Fn() -> Result<(), String>) -> String {
-        match in_child(SHORT, trial) {
+        match in_child(SHORT, None, || false, trial) {
             Probed::Works => "works".to_owned(),
             Probed::Fails(reason) => reason,
         }
@@ -218,6 +298,46 @@ mod tests {
             });
             assert!(killed.contains("signal 11"), "{killed}");
         }
+    }
+
+    #[test]
+    fn a_child_that_is_told_to_end_ends_with_all_that_it_started() {
+        use std::io::Read;
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static LOOKS: AtomicU32 = AtomicU32::new(0);
+        let (mut reader, writer) = std::io::pipe().expect("a pipe");
+        let is_asked = || LOOKS.fetch_add(1, Ordering::Relaxed) > 5;
+        let probed = in_child(LONG, None, is_asked, || {
+            // SAFETY: the copy does nothing but sleep.
+            unsafe { libc::fork() };
+            loop {
+                std::thread::sleep(SHORT);
+            }
+        });
+        assert!(matches!(probed, Probed::Fails(reason) if reason == "it was told to end"));
+        // There is an end where nobody has the other side of the pipe any more.
+        drop(writer);
+        assert_eq!(reader.read(&mut [0]).expect("it can be read"), 0);
+    }
+
+    #[test]
+    fn temporary_files_of_a_child_lie_in_the_folder_that_it_is_given() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let path = std::env::var_os("PATH");
+        let probed = in_child(
+            SHORT,
+            Some(folder.path()),
+            || false,
+            || {
+                assert_eq!(std::env::var_os("PATH"), path, "all else stays");
+                // SAFETY: the name ends with a NUL, and so does what is there.
+                let found = unsafe { std::ffi::CStr::from_ptr(libc::getenv(c"TMPDIR".as_ptr())) };
+                Err(found.to_string_lossy().into_owned())
+            },
+        );
+        let said = folder.path().display().to_string();
+        assert!(matches!(probed, Probed::Fails(reason) if reason == said));
+        assert_ne!(std::env::temp_dir(), folder.path(), "ours is another");
     }
 
     /// Says what the dynamic linker says, and ends the child.

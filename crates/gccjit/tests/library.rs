@@ -8,7 +8,9 @@ use loopwright_conformance::Rng;
 use loopwright_gccjit::GccJit;
 use loopwright_kernel::{Access, Builder, Function, FunctionKind, LoopKind, Module, Space, Type};
 use loopwright_ops::{DType, Op, Scalar};
+use loopwright_threads::interrupt::Interrupts;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 const KERNEL: FunctionKind = FunctionKind::Kernel { group: None };
 
@@ -273,6 +275,27 @@ fn another_library_is_broken() {
         Err(why) => assert!(why.reason.contains("gcc_jit_"), "{why}"),
         Ok(()) => panic!("the mathematics library is no compiler"),
     }
+}
+
+#[test]
+fn a_compilation_that_is_told_to_end_is_interrupted_while_gcc_works() {
+    let Some(backend) = available(GccJit::new()) else {
+        return;
+    };
+    // GCC takes seconds for so many.
+    let kernels = (0..300).map(|at| {
+        let mut kernel = scaled_sum();
+        kernel.name = format!("scaled_sum_{at}");
+        kernel
+    });
+    let many = module(kernels.collect());
+    let options = CompileOptions::default();
+    let begun = Instant::now();
+    let mut asked = Interrupts::new(move || begun.elapsed() > Duration::from_millis(300));
+    let ended = asked.scope(|| backend.compile(&many, &options).map(|_| ()));
+    assert!(matches!(ended, Err(BackendError::Interrupted)), "{ended:?}");
+    let after = backend.compile(&module(vec![scaled_sum()]), &options);
+    assert!(after.is_ok(), "the next one is not");
 }
 
 #[test]
