@@ -4,7 +4,7 @@ use crate::array::{Array, Value, as_array, common_session, is_recording, realize
 use crate::device;
 use crate::errors::{OrRaise, carried};
 use crate::function::tree::{Form, Given, tensors};
-use crate::interrupts::Interruptible;
+use crate::interrupts::{Attempt, Interruptible};
 use loopwright_tensor::{Session, Tensor, WhileLoop, choose, repeat_at_most, repeat_while, scan};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -62,7 +62,7 @@ impl Step {
             traced(|| {
                 let made = self.call(py, &[before, x])?;
                 let (after, output): (Bound<'_, PyAny>, Bound<'_, PyAny>) =
-                    made.extract().map_err(|_| {
+                    made.extract().attempt(py)?.map_err(|_| {
                         PyTypeError::new_err(
                             "a step gives a pair: what it carries on, and an output",
                         )

@@ -1,5 +1,6 @@
 //! Element types, under the names of the Array API; complex numbers are pairs.
 
+use crate::interrupts::Attempt;
 use loopwright_ops::{DType, Kind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -111,15 +112,13 @@ impl PyDType {
         if let Ok(dtype) = object.extract::<PyDType>() {
             return Ok(dtype);
         }
-        let name = match object.extract::<String>() {
-            Ok(name) => name,
-            // Types of Python, numpy's dtypes and scalar types, and those of whoever else gives them a name.
-            Err(_) => match object
-                .getattr("name")
-                .or_else(|_| object.getattr("__name__"))
-            {
-                Ok(name) => name.extract::<String>()?,
-                Err(_) => object.str()?.to_string(),
+        // Types of Python, numpy's dtypes and scalar types, and those of whoever else gives them a name.
+        let named = |attribute| object.getattr(attribute).attempt(object.py());
+        let name = match object.cast::<PyString>() {
+            Ok(name) => name.to_str()?.to_owned(),
+            Err(_) => match (named("name")?, named("__name__")?) {
+                (Ok(name), _) | (_, Ok(name)) => name.extract::<String>()?,
+                _ => object.str()?.to_string(),
             },
         };
         let name = match name.as_str() {

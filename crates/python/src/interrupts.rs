@@ -74,10 +74,17 @@ fn is_main(py: Python<'_>) -> bool {
         let main = threading.call_method0("main_thread")?.getattr("ident")?;
         main.eq(threading.call_method0("get_ident")?)
     };
-    // Without an answer it is a thread that no signal ends, as all were before.
-    let is_main = ask().unwrap_or(false);
-    MAIN.set(Some((process, is_main)));
-    is_main
+    match ask() {
+        Ok(is_main) => {
+            MAIN.set(Some((process, is_main)));
+            is_main
+        }
+        // Without an answer it is a thread that no signal ends. The question is put again: it may have been interrupted.
+        Err(error) => {
+            handle_later(py, &error);
+            false
+        }
+    }
 }
 
 /// Long work without the interpreter's lock.
@@ -116,10 +123,44 @@ impl Interruptible for Python<'_> {
 /// What is raised in place of an interrupt by something whose callers pass over what it raises: numpy tries the next way to an array's
 /// elements where the buffer protocol fails. The interrupt is then still to be handled, and comes out where Python looks next.
 pub(crate) fn kept_for_later(py: Python<'_>, error: PyErr) -> PyErr {
-    if error.is_instance_of::<PyException>(py) {
-        return error;
+    match handle_later(py, &error) {
+        true => PyBufferError::new_err("interrupted before the elements were there"),
+        false => error,
     }
-    // SAFETY: it may be called at any time; it has the handler of SIGINT called as if the signal had come.
-    unsafe { pyo3::ffi::PyErr_SetInterrupt() };
-    PyBufferError::new_err("interrupted before the elements were there")
+}
+
+/// Has an interrupt handled where Python looks next, if the exception is what came of one; says whether it is.
+fn handle_later(py: Python<'_>, error: &PyErr) -> bool {
+    let ends = !error.is_instance_of::<PyException>(py);
+    if ends {
+        // SAFETY: it may be called at any time; it has the handler of SIGINT called as if the signal had come.
+        unsafe { pyo3::ffi::PyErr_SetInterrupt() };
+    }
+    ends
+}
+
+/// What came of Python code where an exception is an answer: there is no such attribute, this is no number. Any Python code (a
+/// property, `__index__`, `__len__`) may be interrupted, and then its exception is no answer and must not be dropped.
+pub(crate) trait Attempt<T> {
+    /// The value, or the exception where it is an `Exception`.
+    ///
+    /// # Errors
+    /// What is none: `KeyboardInterrupt`, `SystemExit` and whatever else ends a program.
+    fn attempt(self, py: Python<'_>) -> PyResult<PyResult<T>>;
+
+    /// The value, where nothing can be raised; an interrupt is handled where Python looks next.
+    fn or_later(self, py: Python<'_>) -> Option<T>;
+}
+
+impl<T> Attempt<T> for PyResult<T> {
+    fn attempt(self, py: Python<'_>) -> PyResult<PyResult<T>> {
+        match self {
+            Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
+            answer => Ok(answer),
+        }
+    }
+
+    fn or_later(self, py: Python<'_>) -> Option<T> {
+        self.map_err(|error| handle_later(py, &error)).ok()
+    }
 }

@@ -3,7 +3,7 @@
 use crate::array::{Array, Value, is_recording, made_of};
 use crate::device;
 use crate::dtype::{self, PyDType};
-use crate::interrupts::Interruptible;
+use crate::interrupts::{Attempt, Interruptible};
 use crate::variable::{PyVariable, object};
 use loopwright_graph::Array as HostArray;
 use loopwright_nn::{Part, State};
@@ -45,9 +45,9 @@ fn integer(py: Python<'_>, number: Any<'_, '_>) -> PyResult<(Tensor, Session)> {
         return Ok((value.re, value.session));
     }
     let name = || number.get_type().name().map(|name| name.to_string());
-    let seed = match number.extract::<u64>() {
+    let seed = match number.extract::<u64>().attempt(py)? {
         Ok(seed) => seed,
-        Err(_) => match number.extract::<i64>() {
+        Err(_) => match number.extract::<i64>().attempt(py)? {
             // As a cast of the same bits.
             Ok(negative) => negative as u64,
             Err(_) => {
@@ -183,11 +183,17 @@ impl PyGenerator {
 
 /// A shape: sizes, or one size.
 fn shape_of(shape: Any<'_, '_>) -> PyResult<Vec<usize>> {
-    if let Ok(size) = shape.extract::<usize>() {
+    if let Ok(size) = shape.extract::<usize>().attempt(shape.py())? {
         return Ok(vec![size]);
     }
-    let sizes = shape.extract::<Vec<usize>>();
-    sizes.map_err(|_| PyValueError::new_err(format!("{shape} is no shape")))
+    match shape.extract::<Vec<usize>>().attempt(shape.py())? {
+        Ok(sizes) => Ok(sizes),
+        // The text is asked for here: where a message is formatted, an interrupt would be printed and lost.
+        Err(_) => Err(PyValueError::new_err(format!(
+            "{} is no shape",
+            shape.str()?
+        ))),
+    }
 }
 
 fn float(dtype: Option<Any<'_, '_>>) -> PyResult<DType> {

@@ -3,6 +3,7 @@
 use super::{Array, Value, exchange, is_recording};
 use crate::dtype::PyDType;
 use crate::errors::OrRaise;
+use crate::interrupts::Attempt;
 use crate::promote::{Number, promoted};
 use loopwright_graph::Array as HostArray;
 use loopwright_ops::{DType, Kind, Scalar};
@@ -61,7 +62,9 @@ pub(crate) fn scalar_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<PyDType
         return Ok(None);
     };
     match object.getattr_opt("shape")? {
-        Some(shape) if shape.len().is_ok_and(|rank| rank == 0) => PyDType::of_any(&dtype).map(Some),
+        Some(shape) if matches!(shape.len().attempt(object.py())?, Ok(0)) => {
+            PyDType::of_any(&dtype).map(Some)
+        }
         _ => Ok(None),
     }
 }

@@ -11,7 +11,7 @@ use super::{
     Array, Value, common_session, is_on_host, is_recording, made_of, operators::Operand, outside,
 };
 use crate::errors::OrRaise;
-use crate::interrupts::Interruptible;
+use crate::interrupts::{Attempt, Interruptible};
 use loopwright_graph::Array as HostArray;
 use loopwright_ops::{DType, Kind, Op, Scalar};
 use loopwright_tensor::{Slice, Tensor, TensorError};
@@ -122,7 +122,7 @@ impl Key {
             self.flags.push(flag.is_true());
         } else if let Ok(array) = object.cast::<Array>() {
             self.take_array(py, of, &array.get().value())?;
-        } else if let Ok(at) = object.extract::<i64>() {
+        } else if let Ok(at) = object.extract::<i64>().attempt(py)? {
             self.parts.push(basic(Slice::At(at)));
         } else if object.is_instance_of::<PyInt>() {
             return Err(PyIndexError::new_err(format!(
@@ -231,11 +231,12 @@ fn range(slice: &Bound<'_, PySlice>) -> PyResult<Slice> {
         if end.is_none() {
             return Ok(None);
         }
-        match end.extract::<i64>() {
+        let py = slice.py();
+        match end.extract::<i64>().attempt(py)? {
             Ok(end) => Ok(Some(end)),
-            Err(_) if number(&end).is_ok_and(|number| number.is_none()) => Err(
-                PyTypeError::new_err("the ends of a slice are integers or None"),
-            ),
+            Err(_) if matches!(number(&end).attempt(py)?, Ok(None)) => Err(PyTypeError::new_err(
+                "the ends of a slice are integers or None",
+            )),
             // Further than any array reaches.
             Err(_) => Ok(Some(match end.lt(0)? {
                 true => i64::MIN / 4,

@@ -3,6 +3,7 @@
 use super::tree::{Form, missing, session_of, tensors};
 use crate::array::{Array, Value, common_session, made_of, recorded};
 use crate::errors::{OrRaise, carried};
+use crate::interrupts::Attempt;
 use loopwright_ops::Op;
 use loopwright_tensor::{Session, Tensor};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -92,7 +93,7 @@ impl Gradient {
         with_value: bool,
         has_aux: bool,
     ) -> PyResult<Gradient> {
-        let (of, single) = match argnums.extract::<i64>() {
+        let (of, single) = match argnums.extract::<i64>().attempt(argnums.py())? {
             Ok(one) => (vec![one], true),
             Err(_) => (argnums.extract::<Vec<i64>>()?, false),
         };
@@ -130,7 +131,7 @@ impl Gradient {
                 false => (result, None),
                 true => {
                     let (result, aux): (Bound<'_, PyAny>, Bound<'_, PyAny>) =
-                        result.extract().map_err(|_| {
+                        result.extract().attempt(py)?.map_err(|_| {
                             PyTypeError::new_err("with has_aux the function gives a pair")
                         })?;
                     (result, Some(aux))

@@ -5,7 +5,7 @@ use crate::array::{Array, Value, common_session, is_recording, realize, traced};
 use crate::device;
 use crate::dtype;
 use crate::errors::{OrRaise, carried};
-use crate::interrupts::Interruptible;
+use crate::interrupts::{Attempt, Interruptible};
 use loopwright_ops::DType;
 use loopwright_tensor::{Jit, Loops, Session, Tensor, TensorError};
 use pyo3::exceptions::PyTypeError;
@@ -261,11 +261,16 @@ impl Function {
                 bound.get_type().name()?
             )));
         }
-        let own = || bound.getattr("__name__").and_then(|name| name.extract());
-        let name = name.or_else(|| own().ok());
+        let name = match name {
+            Some(name) => Some(name),
+            None => {
+                let own = bound.getattr("__name__");
+                own.and_then(|name| name.extract()).attempt(py)?.ok()
+            }
+        };
         let mut open = Vec::new();
         for axis in dynamic.unwrap_or_default() {
-            open.push(match axis.extract::<(usize, i64)>() {
+            open.push(match axis.extract::<(usize, i64)>().attempt(py)? {
                 Ok((argument, axis)) => Open::At(argument, axis),
                 Err(_) => Open::Named(axis.extract()?),
             });

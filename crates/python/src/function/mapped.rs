@@ -3,6 +3,7 @@
 use super::tree::{Form, Given, given_by, session_of, tensors};
 use crate::array::{Value, common_session, recorded, traced};
 use crate::errors::{OrRaise, carried};
+use crate::interrupts::Attempt;
 use loopwright_tensor::{AxisRef, Tensor, TensorError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -32,10 +33,11 @@ pub(crate) fn vmap<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let given = named.into_iter().flatten().map(|(_, argument)| argument);
     let current = session_of(py, arguments.iter().chain(given))?;
-    let each: Option<Vec<Bound<'_, PyAny>>> = match in_axes.extract::<Vec<Bound<'_, PyAny>>>() {
-        Ok(list) if in_axes.extract::<String>().is_err() => Some(list),
-        _ => None,
-    };
+    let each: Option<Vec<Bound<'_, PyAny>>> =
+        match in_axes.extract::<Vec<Bound<'_, PyAny>>>().attempt(py)? {
+            Ok(list) if in_axes.extract::<String>().is_err() => Some(list),
+            _ => None,
+        };
     if let Some(each) = &each
         && each.len() != arguments.len()
     {
@@ -81,7 +83,7 @@ pub(crate) fn vmap<'py>(
         traced(|| given_by(py, function, &form, leaves, &session, false)).map_err(carried)
     };
     let mapped = loopwright_tensor::vmap(call).over(axes);
-    let mapped = match out_axes.extract::<i64>() {
+    let mapped = match out_axes.extract::<i64>().attempt(py)? {
         Ok(place) => mapped.to(place),
         Err(_) => mapped.to_each(out_axes.extract::<Vec<i64>>()?),
     };

@@ -10,6 +10,7 @@ use super::node::node_named;
 use super::plan::{PyPlan, Target};
 use super::tree::{Parts, PyTree};
 use crate::array::scalar_object;
+use crate::interrupts::Attempt;
 use loopwright_backend::{
     Backend, BackendError, Capabilities, CompileOptions, Describe, Hardware, LoopBackend, LoopCode,
     LoopMemory, LoopProgram, LoopResult, Unavailable, backends, register as register_with,
@@ -45,7 +46,7 @@ pub(crate) fn raised(message: &str) -> Option<PyErr> {
 fn keep(py: Python<'_>, error: PyErr) -> String {
     let traceback = error
         .traceback(py)
-        .and_then(|traceback| traceback.format().ok());
+        .and_then(|traceback| traceback.format().or_later(py));
     remember(format!("{}{error}", traceback.unwrap_or_default()), error)
 }
 
@@ -430,8 +431,8 @@ impl Describe for PythonBackend {
 
     fn hardware(&self) -> Hardware {
         let hardware = Python::attach(|py| {
-            let word = self.object.bind(py).getattr("hardware").ok()?;
-            let word: String = word.extract().ok()?;
+            let word = self.object.bind(py).getattr("hardware").or_later(py)?;
+            let word: String = word.extract().or_later(py)?;
             Hardware::ALL.into_iter().find(|known| known.name() == word)
         });
         hardware.unwrap_or(Hardware::Cpu)
@@ -440,7 +441,7 @@ impl Describe for PythonBackend {
     fn availability(&self) -> Result<(), Unavailable> {
         Python::attach(|py| {
             let object = self.object.bind(py);
-            if !object.hasattr("unavailable").unwrap_or(false) {
+            if !object.hasattr("unavailable").or_later(py).unwrap_or(false) {
                 return Ok(());
             }
             let why = object.call_method0("unavailable");
@@ -574,6 +575,7 @@ fn register_backend<'py>(backend: Bound<'py, PyAny>, priority: i32) -> PyResult<
     let name: String = object
         .getattr("name")
         .and_then(|name| name.extract())
+        .attempt(py)?
         .map_err(|_| {
             PyTypeError::new_err("a backend needs a `name`, the text that it is chosen by")
         })?;

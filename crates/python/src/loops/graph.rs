@@ -223,7 +223,7 @@ impl PyGraph {
     ) -> PyResult<PyValue> {
         let py = slf.py();
         let dtype = dtype_of(PyString::new(py, dtype).as_any())?;
-        let shape = shape_of(values)
+        let shape = shape_of(values)?
             .ok_or_else(|| PyTypeError::new_err("a constant is made of numbers"))?;
         let array = array_of("a constant", values, dtype, &shape)?;
         let values: Vec<Scalar> = array.iter().collect();

@@ -3,6 +3,7 @@
 use super::errors;
 use crate::array::scalar_object;
 use crate::dtype::PyDType;
+use crate::interrupts::Attempt;
 use loopwright_graph::Array;
 use loopwright_ops::{DType, Kind, Scalar, parse_scalar};
 use pyo3::buffer::ElementType;
@@ -33,7 +34,8 @@ pub(super) fn scalar_of(given: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scal
             "{} is no value of {dtype}",
             given
                 .repr()
-                .map_or_else(|_| "this".to_owned(), |text| text.to_string())
+                .or_later(given.py())
+                .map_or_else(|| "this".to_owned(), |text| text.to_string())
         ))
     };
     if let Ok(truth) = given.cast::<PyBool>() {
@@ -53,7 +55,7 @@ pub(super) fn scalar_of(given: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Scal
                 .map_err(|error| PyOverflowError::new_err(error.to_string())),
         };
     }
-    match given.extract::<f64>() {
+    match given.extract::<f64>().attempt(given.py())? {
         Ok(value) if dtype.is_float() => Ok(Scalar::from_f64(dtype, value)),
         _ => Err(wrong()),
     }
@@ -329,31 +331,34 @@ unsafe fn slice_mut<'a>(start: *mut u8, bytes: usize) -> &'a mut [u8] {
 }
 
 /// The shape of what is given: of a buffer or another array, of nested lists, of a number. `None` for nothing that could be an array.
-pub(super) fn shape_of(given: &Bound<'_, PyAny>) -> Option<Vec<usize>> {
+pub(super) fn shape_of(given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<usize>>> {
+    let py = given.py();
     if let Some(held) = Held::of(given) {
-        return Some(held.shape().to_vec());
+        return Ok(Some(held.shape().to_vec()));
     }
     // Arrays that lend their memory by DLPack say it.
-    let said = given.getattr_opt(intern!(given.py(), "shape"));
+    let said = given.getattr_opt(intern!(py, "shape")).attempt(py)?;
     if let Ok(Some(said)) = said
-        && let Ok(shape) = said.extract::<Vec<usize>>()
+        && let Ok(shape) = said.extract::<Vec<usize>>().attempt(py)?
     {
-        return Some(shape);
+        return Ok(Some(shape));
     }
     let mut shape = Vec::new();
     let mut inner = given.clone();
     while let Ok(items) = inner.cast::<PySequence>() {
         if items.is_instance_of::<PyString>() {
-            return None;
+            return Ok(None);
         }
-        let count = items.len().ok()?;
+        let Ok(count) = items.len().attempt(py)? else {
+            return Ok(None);
+        };
         shape.push(count);
-        match items.get_item(0) {
+        match items.get_item(0).attempt(py)? {
             Ok(first) => inner = first,
-            Err(_) => return Some(shape),
+            Err(_) => return Ok(Some(shape)),
         }
     }
-    Some(shape)
+    Ok(Some(shape))
 }
 
 /// An array of what is given, converted where that loses nothing: memory with elements of the dtype (the buffer protocol,
@@ -396,11 +401,14 @@ fn flatten(
         values.push(scalar_of(given, dtype)?);
         return Ok(());
     };
-    let items = given
-        .cast::<PySequence>()
+    let items = match given.cast::<PySequence>() {
+        Ok(items) => items.len().attempt(given.py())?.map(|len| (items, len)),
+        Err(error) => Err(error.into()),
+    };
+    let Some(items) = items
         .ok()
-        .filter(|items| items.len().is_ok_and(|len| len == *size));
-    let Some(items) = items else {
+        .and_then(|(items, len)| (len == *size).then_some(items))
+    else {
         return Err(PyValueError::new_err(format!(
             "`{name}`: {size} elements are needed where {} is given; give an array with the buffer protocol, or nested lists",
             given.repr()?

@@ -64,7 +64,7 @@ fn size_values(
             )));
         };
         let dims = &graph.node(node).dims;
-        let Some(shape) = shape_of(value).filter(|shape| shape.len() == dims.len()) else {
+        let Some(shape) = shape_of(value)?.filter(|shape| shape.len() == dims.len()) else {
             continue;
         };
         for (dim, size) in dims.iter().zip(shape) {

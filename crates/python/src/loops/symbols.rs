@@ -4,6 +4,7 @@
 //! own; expressions are taken from one to the other by name.
 
 use super::errors;
+use crate::interrupts::Attempt;
 use loopwright_symbolic::{
     Bounds, Cmp, Equation, Error, Expr, Range, Symbol, affine, differentiate, differentiate_within,
     intercept, isolate, unify,
@@ -71,7 +72,7 @@ impl<'py> FromPyObject<'_, 'py> for Operand {
         if let Ok(expr) = obj.cast::<PyExpr>() {
             return Ok(Operand(expr.get().clone()));
         }
-        match obj.extract::<i64>() {
+        match obj.extract::<i64>().attempt(obj.py())? {
             Ok(value) => Ok(Operand(PyExpr::constant(value))),
             Err(_) => Err(PyTypeError::new_err(format!(
                 "{} is no index expression: symbols, whole numbers and what is made of them are",
@@ -91,7 +92,8 @@ pub(super) fn symbol_of(obj: &Bound<'_, PyAny>) -> PyResult<Symbol> {
         PyTypeError::new_err(format!(
             "a symbol or its name is needed, not {}",
             obj.str()
-                .map_or_else(|_| String::new(), |text| text.to_string())
+                .or_later(obj.py())
+                .map_or_else(String::new, |text| text.to_string())
         ))
     })
 }
@@ -100,9 +102,10 @@ pub(super) fn symbol_of(obj: &Bound<'_, PyAny>) -> PyResult<Symbol> {
 fn bounds_of(given: Option<&Bound<'_, PyDict>>) -> PyResult<Bounds> {
     let mut bounds = Bounds::new();
     for (key, value) in given.into_iter().flatten() {
-        let range = match value.extract::<(Option<i64>, Option<i64>)>() {
+        let py = value.py();
+        let range = match value.extract::<(Option<i64>, Option<i64>)>().attempt(py)? {
             Ok((lo, hi)) => Range { lo, hi },
-            Err(_) => Range::extent(value.extract::<i64>().map_err(|_| {
+            Err(_) => Range::extent(value.extract::<i64>().attempt(py)?.map_err(|_| {
                 PyTypeError::new_err(
                     "a bound is an extent, or a pair of the least and the largest value",
                 )
@@ -228,7 +231,7 @@ impl PyExpr {
         op: CompareOp,
         py: Python<'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Ok(Operand(other)) = other.extract::<Operand>() else {
+        let Ok(Operand(other)) = other.extract::<Operand>().attempt(py)? else {
             return Ok(py.NotImplemented().into_bound(py));
         };
         let (cmp, swapped) = match op {

@@ -3,7 +3,7 @@
 use crate::array::{Array, Value, as_array, made_of};
 use crate::device;
 use crate::errors::OrRaise;
-use crate::interrupts::Interruptible;
+use crate::interrupts::{Attempt, Interruptible};
 use crate::variable::{Place, PyVariable, object, place};
 use loopwright_nn::{
     Accumulate, Adam, Average, Clip, Lion, LossScale, Optimizer, Parameter, Part, Schedule, Sgd,
@@ -32,7 +32,7 @@ fn schedule(rate: Any<'_, '_>) -> PyResult<Schedule> {
     if let Ok(schedule) = rate.cast::<PySchedule>() {
         return Ok(schedule.get().0.clone());
     }
-    match rate.extract::<f64>() {
+    match rate.extract::<f64>().attempt(rate.py())? {
         Ok(rate) => Ok(Schedule::Constant(rate)),
         Err(_) => Err(PyTypeError::new_err(format!(
             "a learning rate is a number or a Schedule, not {}",

@@ -4,6 +4,7 @@ use super::context::PyContext;
 use super::handle::{OnStream, StreamHandle};
 use super::stream::PyStream;
 use crate::array::scalar_object;
+use crate::interrupts::Attempt;
 use loopwright_ops::Scalar;
 use loopwright_runtime::Routine;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -46,7 +47,7 @@ impl PyRoutine {
     fn statics_of(&self, given: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, i64)>> {
         let value_of = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
             let name: String = name.extract()?;
-            match value.extract::<i64>() {
+            match value.extract::<i64>().attempt(value.py())? {
                 Ok(value) => Ok((name, value)),
                 Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
                     Err(PyValueError::new_err(format!(
