@@ -1,6 +1,6 @@
 //! Shows every kernel whose generated code is not what another commit generates.
 //!
-//! Both trees build `crates/conformance/examples/corpus.rs` and run it; it writes the code of some thousand kernels, the
+//! Both trees build the example `corpus` of `targets` and run it; it writes the code of some thousand kernels, the
 //! same ones each time. The other commit is checked out beside this tree, in a worktree of its own under the target
 //! folder, with a target folder of its own, so that the next replay builds only what has changed since.
 
@@ -19,12 +19,16 @@ use crate::workspace::Workspace;
 pub(crate) const HELP: &str = "
   cargo xtask replay [--against REV] [--only TEXT]
         Shows every kernel whose generated code differs from that of REV, the last commit if none is named. With --only,
-        just those with TEXT in their name: EMITTER/TARGET/PROGRAM: KERNEL. Exits with 0 if nothing differs, 1 if
+        just those with TEXT in their name: EMITTER/TARGET/PROGRAM: KERNEL. Kernels of random machines are compared by
+        digests; with --only they are written out. Exits with 0 if nothing differs, 1 if
         something does.
 ";
 
-/// The program that writes the code of many kernels into a folder.
-const CORPUS: &str = "crates/conformance/examples/corpus.rs";
+/// The package with the example that writes the code of many kernels into a folder.
+const PACKAGE: &str = "loopwright-targets";
+
+/// Where the example is, the place it has now first.
+const CORPUS: [&str; 1] = ["crates/targets/examples/corpus.rs"];
 
 /// Changes that are shown in full; the kernels with further ones are only named.
 const SHOWN_CHANGES: usize = 20;
@@ -80,10 +84,11 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<ExitCode, 
         ci: workspace.ci,
     };
     check_out(workspace, &other.root, &commit)?;
-    let before = corpus(&other, &folder.join("before"))?;
-    let now = corpus(workspace, &folder.join("now"))?;
+    let only = options.only.as_deref();
+    let before = corpus(&other, &folder.join("before"), only)?;
+    let now = corpus(workspace, &folder.join("now"), only)?;
 
-    let comparison = Comparison::new(&before, &now, options.only.as_deref());
+    let comparison = Comparison::new(&before, &now, only);
     print!("{}", comparison.report(&options.against));
     Ok(match comparison.is_empty() {
         true => ExitCode::SUCCESS,
@@ -103,12 +108,16 @@ fn commit(workspace: &Workspace, revision: &str) -> Result<String, Error> {
     ]))
     .ok_or_else(|| Error::Check(format!("git knows no commit `{revision}`")))?;
     let commit = commit.trim().to_owned();
-    let corpus = format!("{commit}:{CORPUS}");
-    match process::succeeds(workspace.command("git").args(["cat-file", "-e", &corpus])) {
-        true => Ok(commit),
-        false => Err(Error::Check(format!(
-            "`{revision}` has no {CORPUS}, so it cannot say what code it generates; \
-             name a later commit with --against"
+    let has = |corpus: &&&str| {
+        let file = format!("{commit}:{corpus}");
+        process::succeeds(workspace.command("git").args(["cat-file", "-e", &file]))
+    };
+    match CORPUS.iter().find(has) {
+        Some(_) => Ok(commit),
+        None => Err(Error::Check(format!(
+            "`{revision}` has no {}, so it cannot say what code it generates; \
+             name a later commit with --against",
+            CORPUS[0]
         ))),
     }
 }
@@ -142,13 +151,17 @@ fn check_out(workspace: &Workspace, tree: &Path, commit: &str) -> Result<(), Err
 }
 
 /// Builds a tree's corpus and runs it; gives the code of every kernel by its name.
-fn corpus(workspace: &Workspace, folder: &Path) -> Result<BTreeMap<String, String>, Error> {
-    let package = "loopwright-conformance";
+fn corpus(
+    workspace: &Workspace,
+    folder: &Path,
+    only: Option<&str>,
+) -> Result<BTreeMap<String, String>, Error> {
     let build = [
         "build",
         "--quiet",
+        "--release",
         "--package",
-        package,
+        PACKAGE,
         "--example",
         "corpus",
     ];
@@ -156,8 +169,8 @@ fn corpus(workspace: &Workspace, folder: &Path) -> Result<BTreeMap<String, Strin
     remove_folder(folder)?;
     make_folder(folder)?;
     let name = format!("corpus{}", std::env::consts::EXE_SUFFIX);
-    let binary = workspace.target.join("debug").join("examples").join(name);
-    process::run(workspace.command(binary).arg(folder))?;
+    let binary = workspace.target.join("release").join("examples").join(name);
+    process::run(workspace.command(binary).arg(folder).args(only))?;
     let mut kernels = BTreeMap::new();
     read(folder, "", &mut kernels)?;
     Ok(kernels)

@@ -1,9 +1,10 @@
 //! Writes the code of many kernels into a folder: what `cargo xtask replay` compares.
 //!
-//! `corpus FOLDER` writes `FOLDER/EMITTER/TARGET/PROGRAM.EXTENSION` for every emitter in [`EMITTERS`], every
-//! target in [`TARGETS`] and every program: those under `examples/programs`, the features of the
-//! conformance suite, and every op at every dtype. Nothing depends on the machine it runs on, so two
-//! folders differ only where the code that wrote them does.
+//! `corpus FOLDER [TEXT]` writes `FOLDER/EMITTER/TARGET/PROGRAM.EXTENSION` for every emitter in [`EMITTERS`] and every
+//! target: for those in [`TARGETS`] every program under `examples/programs`, the features of the conformance suite and every
+//! op at every dtype; for the random machines of [`SEEDS`] the whole corpus of this crate, complete networks among them, as
+//! digests. Names with `TEXT` in them are written out there, too. Nothing depends on the machine it runs on, so two folders
+//! differ only where the code that wrote them does.
 
 use loopwright_backend::{CompileOptions, Stages, Target};
 use loopwright_conformance::features::FEATURES;
@@ -17,12 +18,14 @@ use loopwright_looptree::Schedule;
 use loopwright_ops::DType;
 use loopwright_ops::reference::{Row, RowOp, rows};
 use loopwright_symbolic::Expr;
+use loopwright_targets::{Corpus, random_target};
 use loopwright_text::Source;
+use loopwright_x86::{Level, X86};
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
 
 /// Something that writes code without the machine the code is for.
 struct Emitter {
@@ -65,7 +68,36 @@ const EMITTERS: &[Emitter] = &[
             described.map_err(|refusal| refusal.to_string())
         },
     },
+    Emitter {
+        name: "x86-sse",
+        extension: "s",
+        write: |module| machine_code(&X86::for_level(Level::Sse), module),
+    },
+    Emitter {
+        name: "x86-avx2",
+        extension: "s",
+        write: |module| machine_code(&X86::for_level(Level::Avx2), module),
+    },
+    Emitter {
+        name: "x86-avx512",
+        extension: "s",
+        write: |module| machine_code(&X86::for_level(Level::Avx512), module),
+    },
+    Emitter {
+        name: "x86-amx",
+        extension: "s",
+        write: |module| {
+            let unit = X86::for_level(Level::Avx512).with_matrix_unit();
+            machine_code(&unit, module)
+        },
+    },
 ];
+
+/// Disassembly and bytes.
+fn machine_code(x86: &X86, module: &Module) -> Result<String, String> {
+    let listing = x86.listing(module, &CompileOptions::default());
+    listing.map_err(|refusal| refusal.to_string())
+}
 
 fn dialect(dialect: &dyn Dialect, module: &Module) -> Result<String, String> {
     match emit(module, dialect) {
@@ -81,6 +113,9 @@ const TARGETS: &[(&str, Target)] = &[
     ("vector64", vectors(64, 32)),
 ];
 
+/// The random machines, by their seeds.
+const SEEDS: std::ops::Range<u64> = 20_261_116..20_261_128;
+
 const fn vectors(vector_bytes: u32, vector_registers: u32) -> Target {
     Target {
         vector_bytes,
@@ -94,27 +129,60 @@ const fn vectors(vector_bytes: u32, vector_registers: u32) -> Target {
 type Programs = BTreeMap<String, Vec<(String, Module)>>;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let Some(folder) = std::env::args_os().nth(1).map(PathBuf::from) else {
-        return Err("usage: corpus FOLDER".into());
+    let mut arguments = std::env::args_os().skip(1);
+    let Some(folder) = arguments.next().map(PathBuf::from) else {
+        return Err("usage: corpus FOLDER [TEXT]".into());
     };
-    let mut files = 0;
+    let whole = arguments
+        .next()
+        .map(|text| text.to_string_lossy().into_owned());
     for (target_name, target) in TARGETS {
         let mut programs = Programs::new();
         examples(target, &mut programs)?;
         features(target, &mut programs)?;
         ops(target, &mut programs)?;
-        for emitter in EMITTERS {
-            let folder = folder.join(emitter.name).join(target_name);
-            std::fs::create_dir_all(&folder)?;
-            for (name, modules) in &programs {
-                let path = folder.join(format!("{name}.{}", emitter.extension));
-                std::fs::write(&path, text(emitter, modules))
-                    .map_err(|error| format!("{}: {error}", path.display()))?;
-                files += 1;
-            }
+        write(&folder, target_name, &programs, text)?;
+    }
+    let corpus = Corpus::complete()?;
+    let seeds = Mutex::new(SEEDS);
+    let work = || -> Result<(), String> {
+        loop {
+            let seed = seeds.lock().map_err(|error| error.to_string())?.next();
+            let Some(seed) = seed else { return Ok(()) };
+            let (name, target) = (format!("machine-{seed}"), random_target(seed));
+            let programs = of_corpus(&corpus, &target)?;
+            write(&folder, &name, &programs, |emitter, modules| {
+                digests(emitter, &name, modules, whole.as_deref())
+            })?;
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let joined = workers.into_iter().map(|worker| worker.join());
+        joined
+            .map(|ended| ended.unwrap_or_else(|_| Err("a thread panicked".to_owned())))
+            .collect::<Result<Vec<()>, String>>()
+    })?;
+    Ok(())
+}
+
+/// Writes a target's programs in all languages.
+fn write(
+    folder: &Path,
+    target: &str,
+    programs: &Programs,
+    text: impl Fn(&Emitter, &[(String, Module)]) -> String,
+) -> Result<(), String> {
+    for emitter in EMITTERS {
+        let folder = folder.join(emitter.name).join(target);
+        std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+        for (name, modules) in programs {
+            let path = folder.join(format!("{name}.{}", emitter.extension));
+            std::fs::write(&path, text(emitter, modules))
+                .map_err(|error| format!("{}: {error}", path.display()))?;
         }
     }
-    println!("{files} files in {}", folder.display());
     Ok(())
 }
 
@@ -122,11 +190,45 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn text(emitter: &Emitter, modules: &[(String, Module)]) -> String {
     let mut text = String::new();
     for (heading, module) in modules {
-        let code =
-            (emitter.write)(module).unwrap_or_else(|reason| format!("not written: {reason}\n"));
+        let code = code(emitter, module);
         let _ = writeln!(text, "== {heading}\n{code}");
     }
     text
+}
+
+/// The same with a digest in the place of the code, unless it is asked for: networks have megabytes of it.
+fn digests(
+    emitter: &Emitter,
+    target: &str,
+    modules: &[(String, Module)],
+    whole: Option<&str>,
+) -> String {
+    let mut text = String::new();
+    for (heading, module) in modules {
+        let code = code(emitter, module);
+        let name = format!("{}/{target}/corpus: {heading}", emitter.name);
+        let code = match whole.is_some_and(|part| name.contains(part)) {
+            true => code,
+            false => format!("{} bytes, {}\n", code.len(), blake3::hash(code.as_bytes())),
+        };
+        let _ = writeln!(text, "== {heading}\n{code}");
+    }
+    text
+}
+
+fn code(emitter: &Emitter, module: &Module) -> String {
+    (emitter.write)(module).unwrap_or_else(|reason| format!("not written: {reason}\n"))
+}
+
+/// The whole corpus of this crate as one file, with default schedules.
+fn of_corpus(corpus: &Corpus, target: &Target) -> Result<Programs, String> {
+    let entries = corpus.entries.iter().chain(&corpus.interpreted);
+    let modules = entries.map(|entry| {
+        let module = compiled(&entry.name, &entry.graph, None, target)?;
+        Ok((entry.name.clone(), module))
+    });
+    let modules = modules.collect::<Result<_, String>>()?;
+    Ok(Programs::from([("corpus".to_owned(), modules)]))
 }
 
 /// The programs of this project's `examples` folder.

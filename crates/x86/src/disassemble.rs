@@ -22,6 +22,44 @@ pub fn disassemble(bytes: &[u8], base: u64, symbols: &[Symbol], pool_at: usize) 
     let pool_at = pool_at.min(bytes.len());
     let instructions = decode(&bytes[..pool_at], base);
     let names = Names::new(&instructions, base, symbols, pool_at, bytes.len());
+    formatted(bytes, &instructions, names)
+}
+
+/// Machine code as [`disassemble`] has it, and behind it the bytes, 32 a line: the same text in every process. Numbers that are
+/// addresses of this process have names in the first part and are zeros in the second; `outside` has those of this code alone.
+pub(crate) fn listing(
+    bytes: &[u8],
+    symbols: &[Symbol],
+    pool_at: usize,
+    outside: &[(u64, String)],
+) -> String {
+    let pool_at = pool_at.min(bytes.len());
+    let instructions = decode(&bytes[..pool_at], 0);
+    let mut names = Names::new(&instructions, 0, symbols, pool_at, bytes.len());
+    names.outside.extend(outside.iter().cloned());
+    let mut shown = bytes.to_vec();
+    for instruction in &instructions {
+        let last = instruction.op_count().checked_sub(1);
+        let is_address = last.is_some_and(|at| {
+            instruction.op_kind(at) == OpKind::Immediate64
+                && names.outside(instruction.immediate64()).is_some()
+        });
+        if is_address {
+            let end = instruction.next_ip() as usize;
+            shown[end - 8..end].fill(0);
+        }
+    }
+    let mut text = formatted(bytes, &instructions, names);
+    text.push_str("bytes:\n");
+    for (row, chunk) in shown.chunks(32).enumerate() {
+        let data: Vec<String> = chunk.iter().map(|byte| format!("{byte:02x}")).collect();
+        line_of(&mut text, row * 32, &data.concat());
+    }
+    text
+}
+
+fn formatted(bytes: &[u8], instructions: &[Instruction], names: Names) -> String {
+    let (base, pool_at) = (names.base, names.pool_at);
     let mut formatter = IntelFormatter::with_options(Some(Box::new(names.clone())), None);
     let options = formatter.options_mut();
     options.set_space_after_operand_separator(true);
@@ -33,7 +71,7 @@ pub fn disassemble(bytes: &[u8], base: u64, symbols: &[Symbol], pool_at: usize) 
 
     let mut text = String::new();
     let mut line = String::new();
-    for instruction in &instructions {
+    for instruction in instructions {
         let offset = (instruction.ip() - base) as usize;
         names.headings(offset, &mut text);
         line.clear();
@@ -83,6 +121,8 @@ struct Names {
     labels: BTreeMap<usize, String>,
     pool_at: usize,
     len: usize,
+    /// What lies outside of the code and whose address is a number in it: another one in every process.
+    outside: Vec<(u64, String)>,
 }
 
 impl Names {
@@ -117,7 +157,20 @@ impl Names {
             labels,
             pool_at,
             len,
+            outside: [
+                (Some(crate::poll::attention()), "attention"),
+                (crate::poll::poll(), "poll"),
+            ]
+            .into_iter()
+            .filter_map(|(address, name)| Some((address?, name.to_owned())))
+            .collect(),
         }
+    }
+
+    /// The name of something outside of the code.
+    fn outside(&self, address: u64) -> Option<&str> {
+        let mut known = self.outside.iter();
+        known.find_map(|(at, name)| (*at == address).then_some(name.as_str()))
     }
 
     /// The names of this place on lines of their own.
@@ -140,14 +193,6 @@ fn target(instruction: &Instruction) -> Option<u64> {
     branch.then(|| instruction.near_branch_target())
 }
 
-/// The name of something outside of the code whose address is a number in it: another one in every process.
-fn outside(address: u64) -> Option<&'static str> {
-    if address == crate::poll::attention() {
-        return Some("attention");
-    }
-    (Some(address) == crate::poll::poll()).then_some("poll")
-}
-
 impl SymbolResolver for Names {
     fn symbol(
         &mut self,
@@ -157,7 +202,7 @@ impl SymbolResolver for Names {
         address: u64,
         _address_size: u32,
     ) -> Option<SymbolResult<'_>> {
-        if let Some(name) = outside(address) {
+        if let Some(name) = self.outside(address) {
             return Some(SymbolResult::with_str(address, name));
         }
         // Only what counts from the instruction is a place in the code; numbers that look like one are not.

@@ -199,12 +199,36 @@ impl Describe for X86 {
     }
 }
 
-impl KernelBackend for X86 {
-    fn compile(
+impl X86 {
+    /// The code of a module, as disassembly and bytes: the same text in every process and on every machine.
+    ///
+    /// # Errors
+    /// What [`compile`](KernelBackend::compile) refuses.
+    pub fn listing(
         &self,
         module: &Module,
         options: &CompileOptions,
-    ) -> Result<Arc<dyn Executable>, BackendError> {
+    ) -> Result<String, BackendError> {
+        let made = self.made(module, options)?;
+        let mut outside = vec![(lower::fallback_address(), "fallback".to_owned())];
+        outside.extend(made.kept.fallbacks.iter().enumerate().map(|(at, what)| {
+            let address = Arc::as_ptr(what).addr() as u64;
+            (address, format!("fallback_{at}"))
+        }));
+        let bytes = made.kept.region.bytes();
+        Ok(disassemble::listing(
+            bytes,
+            &made.symbols,
+            made.pool_at,
+            &outside,
+        ))
+    }
+
+    fn made(
+        &self,
+        module: &Module,
+        options: &CompileOptions,
+    ) -> Result<X86Executable, BackendError> {
         let level = self.level().map_err(|why| BackendError::Unavailable {
             backend: NAME.to_owned(),
             why,
@@ -284,16 +308,26 @@ impl KernelBackend for X86 {
         let kept = Kept {
             _announced: announced,
             region,
-            _fallbacks: fallbacks,
+            fallbacks,
         };
         let kept = Arc::new(kept);
         let inner = NativeExecutable::new(NAME, module, entry, made, kept.clone())?;
-        Ok(Arc::new(X86Executable {
+        Ok(X86Executable {
             inner: Arc::new(inner),
             kept,
             symbols,
             pool_at: code.pool_at,
-        }))
+        })
+    }
+}
+
+impl KernelBackend for X86 {
+    fn compile(
+        &self,
+        module: &Module,
+        options: &CompileOptions,
+    ) -> Result<Arc<dyn Executable>, BackendError> {
+        Ok(Arc::new(self.made(module, options)?))
     }
 }
 
@@ -302,7 +336,7 @@ struct Kept {
     /// Dropped before the region that it tells about.
     _announced: Announced,
     region: Region,
-    _fallbacks: Vec<Arc<Fallback>>,
+    fallbacks: Vec<Arc<Fallback>>,
 }
 
 /// Compiled kernels, which are disassembled when somebody asks.

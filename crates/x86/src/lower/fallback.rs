@@ -133,6 +133,12 @@ unsafe extern "C" fn run(what: *const Fallback, block: *mut u8) {
     }
 }
 
+/// The address of the function that computes fallbacks.
+pub(crate) fn fallback_address() -> u64 {
+    let run: unsafe extern "C" fn(*const Fallback, *mut u8) = run;
+    run as usize as u64
+}
+
 /// An area of a block, from one multiple of 64 to another.
 fn area(ty: &Type) -> u32 {
     let Some(dtype) = ty.dtype() else { return 64 };
@@ -213,9 +219,8 @@ impl Writer<'_, '_, '_> {
             }
         };
         let what = Arc::as_ptr(what);
-        let run: unsafe extern "C" fn(*const Fallback, *mut u8) = run;
         self.emit(M::Call {
-            callee: Callee::Address(run as usize as u64),
+            callee: Callee::Address(fallback_address()),
             arguments: vec![Argument::Imm(what.addr() as i64), Argument::Frame(block)],
         });
     }

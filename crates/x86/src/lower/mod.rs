@@ -34,7 +34,7 @@ mod value;
 mod vector;
 mod watch;
 
-pub(crate) use fallback::Fallback;
+pub(crate) use fallback::{Fallback, fallback_address};
 pub(crate) use matrix::{ROW_BYTES, ROWS};
 pub(crate) use prepare::prepared;
 
