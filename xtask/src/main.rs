@@ -13,6 +13,8 @@ mod package;
 mod process;
 mod python;
 mod replay;
+#[cfg(test)]
+mod rooms;
 mod sanitize;
 mod smoke;
 mod summary;

@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 /// What [`print_help`](crate) says of this task.
 pub(crate) const HELP: &str = "
   cargo xtask new-backend NAME [--level loop|kernel|device] [--into FOLDER]
-        Makes the crate crates/NAME: a backend that is found and refuses every program, with the conformance suite as its
+        Makes the crate crates/back/NAME: a backend that is found and refuses every program, with the conformance suite as its
         tests, to be turned green. With --into, the crate is FOLDER/NAME and stands outside of this workspace.
 ";
 
@@ -57,14 +57,14 @@ impl Level {
     /// The crates that the skeleton uses, by their folders. The one for ops is what a loop backend begins with.
     fn dependencies(self) -> &'static [&'static str] {
         match self {
-            Level::Loop => &["backend", "ops"],
-            Level::Kernel | Level::Device => &["backend", "kernel"],
+            Level::Loop => &["compile/backend", "base/ops"],
+            Level::Kernel | Level::Device => &["compile/backend", "ir/kernel"],
         }
     }
 }
 
 /// The crates that the skeleton's tests and its command line use.
-const DEV_DEPENDENCIES: [&str; 2] = ["cli", "conformance"];
+const DEV_DEPENDENCIES: [&str; 2] = ["faces/cli", "tools/conformance"];
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -185,14 +185,16 @@ impl Names {
 fn make(workspace: &Workspace, options: &Options) -> Result<Made, Error> {
     let Options { name, level, into } = options;
     let names = Names::of(name);
-    let inside = workspace.root.join("crates");
+    let inside = workspace.root.join("crates").join("back");
     let parent = match into {
         // Relative to where the person is. The manifest names other crates by their whole paths.
         Some(folder) => std::path::absolute(folder).map_err(file_error(folder))?,
-        None => inside.clone(),
+        None => inside,
     };
     let folder = parent.join(name);
-    for taken in [&inside.join(name), &folder] {
+    let mut there = workspace.crates()?;
+    there.retain(|known| known.ends_with(name));
+    for taken in there.iter().chain([&folder]) {
         if taken.symlink_metadata().is_ok() {
             return Err(Error::Check(format!(
                 "{} is there already, and nothing is overwritten; choose another name",
@@ -236,12 +238,15 @@ fn file_error(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
 /// The manifest: of a member of this workspace, or of a crate elsewhere that knows where this workspace is.
 fn manifest(template: &str, level: Level, root: Option<&Path>) -> String {
     let dependencies = |folders: &[&str]| {
-        let lines = folders.iter().map(|folder| match root {
-            None => format!("loopwright-{folder}.workspace = true"),
-            // A string in single quotes takes a path as it is.
-            Some(root) => {
-                let path = root.join("crates").join(folder);
-                format!("loopwright-{folder} = {{ path = '{}' }}", path.display())
+        let lines = folders.iter().map(|folder| {
+            let name = folder.rsplit('/').next().unwrap_or(folder);
+            match root {
+                None => format!("loopwright-{name}.workspace = true"),
+                // A string in single quotes takes a path as it is.
+                Some(root) => {
+                    let path = root.join("crates").join(folder);
+                    format!("loopwright-{name} = {{ path = '{}' }}", path.display())
+                }
             }
         });
         lines.collect::<Vec<_>>().join("\n")
@@ -286,9 +291,9 @@ impl Made {
         if into.is_none() {
             text += &format!(
                 "3. To have it in every build, add a line to each of\n   \
-                    Cargo.toml, [workspace.dependencies]:        {package} = {{ path = \"crates/{name}\", version = \"0.1.0\" }}\n   \
-                    crates/loopwright/Cargo.toml, [dependencies]: {package}.workspace = true\n   \
-                    crates/loopwright/src/lib.rs:                 pub use {library} as {name};\n"
+                    Cargo.toml, [workspace.dependencies]:        {package} = {{ path = \"crates/back/{name}\", version = \"0.1.0\" }}\n   \
+                    crates/faces/loopwright/Cargo.toml, [dependencies]: {package}.workspace = true\n   \
+                    crates/faces/loopwright/src/lib.rs:                 pub use {library} as {name};\n"
             );
         }
         text + "\nThe chapter \"Add a backend\" is docs/backends.md.\n"
@@ -487,7 +492,7 @@ mod tests {
                 let next = made.next_steps(&workspace, &options);
                 let inside = options.into.is_none();
                 assert_eq!(
-                    next.contains("crates/loopwright/src/lib.rs"),
+                    next.contains("crates/faces/loopwright/src/lib.rs"),
                     inside,
                     "{next}"
                 );
@@ -520,7 +525,7 @@ mod tests {
         let error = make(&workspace, &options).err().expect("it is there");
         let message = error.to_string();
         assert!(
-            message.starts_with("crates/npu is there already"),
+            message.starts_with("crates/back/npu is there already"),
             "{message}"
         );
         assert_eq!(fs::read_to_string(&file).expect("it was made"), "mine");

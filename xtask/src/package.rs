@@ -1,4 +1,4 @@
-//! The Python package: built as `pip install ./crates/python` does, tried in an environment with nothing else, tested.
+//! The Python package: built as `pip install ./crates/faces/python` does, tried in an environment with nothing else, tested.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::tools::{self, Missing};
 use crate::workspace::Workspace;
 
 /// Where it lives.
-const PACKAGE: &str = "crates/python";
+const PACKAGE: &str = "crates/faces/python";
 
 /// A wheel is no larger than this.
 const MOST_BYTES: u64 = 15_000_000;

@@ -15,14 +15,14 @@ use crate::workspace::Workspace;
 /// The oldest Python that the pinned packages support.
 const OLDEST_PYTHON: (u32, u32) = (3, 11);
 
-/// Runs `crates/*/tests/reference/generate.py --check`: each compares the reference values in the repository with those
+/// Runs `crates/*/*/tests/reference/generate.py --check`: each compares the reference values in the repository with those
 /// it would write now.
 pub(crate) fn check_reference_values(
     workspace: &Workspace,
     notes: &mut Notes,
 ) -> Result<(), Error> {
     let generators: Vec<PathBuf> = workspace
-        .entries("crates")?
+        .crates()?
         .into_iter()
         .map(|folder| folder.join("tests").join("reference").join("generate.py"))
         .filter(|script| script.is_file())
@@ -30,7 +30,7 @@ pub(crate) fn check_reference_values(
     if generators.is_empty() {
         notes.skip(
             "reference values",
-            "there is no crates/*/tests/reference/generate.py",
+            "there is no crates/*/*/tests/reference/generate.py",
         );
         return Ok(());
     }

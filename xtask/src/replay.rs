@@ -28,7 +28,10 @@ pub(crate) const HELP: &str = "
 const PACKAGE: &str = "loopwright-targets";
 
 /// Where the example is, the place it has now first.
-const CORPUS: [&str; 1] = ["crates/targets/examples/corpus.rs"];
+const CORPUS: [&str; 2] = [
+    "crates/tools/targets/examples/corpus.rs",
+    "crates/targets/examples/corpus.rs",
+];
 
 /// Changes that are shown in full; the kernels with further ones are only named.
 const SHOWN_CHANGES: usize = 20;

@@ -37,14 +37,19 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// The folders of all crates: `crates/ROOM/NAME`.
+fn packages(root: &Path) -> Vec<PathBuf> {
+    let inside = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten();
+    inside(root.join("crates"))
+        .flat_map(|room| inside(room.path()))
+        .map(|package| package.path())
+        .collect()
+}
+
 fn counted(root: &Path) -> BTreeMap<String, usize> {
     let mut files = Vec::new();
-    for package in fs::read_dir(root.join("crates"))
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
-        sources(&package.path().join("src"), &mut files);
+    for package in packages(root) {
+        sources(&package.join("src"), &mut files);
     }
     let counts = files.into_iter().filter_map(|file| {
         let name = file.strip_prefix(root).ok()?.to_str()?.to_owned();
@@ -81,18 +86,14 @@ fn every_file_with_unsafe_code_has_a_row_with_its_count() {
 fn crates_without_unsafe_code_forbid_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut missing = Vec::new();
-    for package in fs::read_dir(root.join("crates"))
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
+    for package in packages(&root) {
         let mut files = Vec::new();
-        sources(&package.path().join("src"), &mut files);
+        sources(&package.join("src"), &mut files);
         let code = |file: &PathBuf| fs::read_to_string(file).unwrap_or_default();
         if files.iter().any(|file| count(&code(file)) > 0) {
             continue;
         }
-        let front = package.path().join("src/lib.rs");
+        let front = package.join("src/lib.rs");
         if !code(&front).contains("forbid(unsafe_code)") {
             missing.push(front);
         }

@@ -83,6 +83,16 @@ impl Workspace {
         Ok(entries)
     }
 
+    /// The folders of the crates, `crates/ROOM/NAME`, sorted.
+    pub(crate) fn crates(&self) -> Result<Vec<PathBuf>, Error> {
+        let mut crates = Vec::new();
+        for room in self.entries("crates")? {
+            let room = self.shown(&room).to_string();
+            crates.extend(self.entries(&room)?);
+        }
+        Ok(crates)
+    }
+
     /// A path as it reads from the root.
     pub(crate) fn shown<'path>(&self, path: &'path Path) -> std::path::Display<'path> {
         path.strip_prefix(&self.root).unwrap_or(path).display()

@@ -21,7 +21,7 @@ fn built(directory: &Path) -> Option<PathBuf> {
     let compiled = Command::new("cc")
         .args(["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"])
         .args(["-fPIC", "-shared", "-fvisibility=hidden", "-I"])
-        .arg(root().join("crates/plugin/include"))
+        .arg(root().join("crates/back/plugin/include"))
         .arg("-o")
         .args([&library, &source])
         .output();
