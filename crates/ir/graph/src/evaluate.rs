@@ -4,10 +4,10 @@
 //! scalar meanings: it is what compiled programs are compared with. It is written to be obviously
 //! right; the only care for speed is that strides are computed once per node.
 
-use crate::array::{Array, ArrayError};
 use crate::binding::Binding;
 use crate::ir::{DimId, Graph, Node, NodeId, NodeOp, View};
 use crate::recurrence::Recurrence;
+use loopwright_array::{Array, ArrayError};
 use loopwright_ops::{
     DType, Op, OpError, ReduceOp, Scalar, argmax_prefers, argmin_prefers, bitcast, cast,
     evaluate as apply, total_less,

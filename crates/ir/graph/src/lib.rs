@@ -34,7 +34,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod array;
+#![forbid(unsafe_code)]
+
 mod binding;
 mod builder;
 mod dead;
@@ -55,7 +56,6 @@ mod statics;
 mod stores;
 mod text;
 
-pub use array::{Array, ArrayError};
 pub use binding::Binding;
 pub use builder::{GraphBuilder, Mark};
 pub use edit::{EditError, GraphEditor, Keep, MAX_STAGE, Staged};
@@ -63,6 +63,7 @@ pub use error::GraphError;
 pub use evaluate::{EvaluateError, evaluate};
 pub use inside::stays_inside;
 pub use ir::{Dim, DimId, Graph, Node, NodeId, NodeOp, Output, SymbolInfo, Update, View};
+pub use loopwright_array::{Array, ArrayError};
 pub use recurrence::{Delay, Recurrence, components};
 pub use statics::Static;
 pub use text::{parse, print};

@@ -1,7 +1,7 @@
 //! Arrays as aligned boxes.
 
 use crate::number::cells;
-use loopwright_graph::Array;
+use loopwright_array::Array;
 use loopwright_ops::Scalar;
 use std::fmt::{self, Write as _};
 

@@ -1,6 +1,6 @@
 //! Arrays as pictures.
 
-use loopwright_graph::{Array, ArrayError};
+use loopwright_array::{Array, ArrayError};
 use loopwright_image::ImageError;
 use loopwright_ops::DType;
 use std::path::Path;
@@ -107,7 +107,7 @@ pub enum HeatError {
 ///
 /// ```
 /// use loopwright_chart::{HeatMap, Palette};
-/// use loopwright_graph::Array;
+/// use loopwright_array::Array;
 /// use loopwright_ops::DType;
 ///
 /// let values = Array::from_f64(DType::F32, &[1, 2], &[0.0, 1.0])?;

@@ -20,7 +20,7 @@ impl HeatMap<'_> {
     ///
     /// ```
     /// use loopwright_chart::{HeatMap, TerminalOptions};
-    /// use loopwright_graph::Array;
+    /// use loopwright_array::Array;
     /// use loopwright_ops::DType;
     ///
     /// let values = Array::from_f64(DType::F32, &[2, 4], &[0.0, 0.0, 0.5, 1.0, 0.0, 0.5, 1.0, 1.0])?;

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use loopwright_chart::Boxed;
-//! use loopwright_graph::Array;
+//! use loopwright_array::Array;
 //! use loopwright_ops::DType;
 //!
 //! let array = Array::from_f64(DType::F32, &[2, 3], &[1.0, -0.25, 3.5, 10.0, f64::NAN, 0.0])?;

@@ -1,7 +1,7 @@
 //! Pictures of arrays.
 
+use loopwright_array::Array;
 use loopwright_chart::{HeatMap, Palette, TerminalOptions};
-use loopwright_graph::Array;
 use loopwright_ops::DType;
 
 fn map(shape: &[usize], values: &[f64]) -> Array {

@@ -1,7 +1,7 @@
 //! What charts look like. `BLESS=1` writes the expected files anew.
 
+use loopwright_array::Array;
 use loopwright_chart::{BoxOptions, Boxed, LineChart, TerminalOptions};
-use loopwright_graph::Array;
 use loopwright_ops::{DType, Scalar};
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! What can go wrong with a file.
 
 use crate::header::ArrayInfo;
-use loopwright_graph::ArrayError;
+use loopwright_array::ArrayError;
 use loopwright_ops::DType;
 use std::io;
 

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use loopwright_checkpoint::{ArrayInfo, Reader, compare, read, write};
-//! use loopwright_graph::Array;
+//! use loopwright_array::Array;
 //! use loopwright_ops::DType;
 //! use std::collections::BTreeMap;
 //!

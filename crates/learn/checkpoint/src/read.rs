@@ -3,7 +3,7 @@
 use crate::compare::nearest;
 use crate::error::{CheckpointError, Fault};
 use crate::header::{ArrayInfo, Entry, Header, LONGEST};
-use loopwright_graph::Array;
+use loopwright_array::Array;
 use loopwright_ops::DType;
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -2,8 +2,8 @@
 
 use crate::error::CheckpointError;
 use crate::header::{LONGEST, METADATA, stored};
+use loopwright_array::Array;
 use loopwright_files::NewFile;
-use loopwright_graph::Array;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;

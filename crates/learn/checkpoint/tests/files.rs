@@ -1,7 +1,7 @@
 //! Files that are written, read, exchanged with Python, and broken in every way.
 
+use loopwright_array::Array;
 use loopwright_checkpoint::{CheckpointError, Fault, Reader, read, write};
-use loopwright_graph::Array;
 use loopwright_ops::{DType, Scalar};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

@@ -2,7 +2,7 @@
 
 use crate::dataset::{Dataset, check_indices};
 use crate::error::DataError;
-use loopwright_graph::Array;
+use loopwright_array::Array;
 use loopwright_ops::{DType, Scalar};
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Sets of examples.
 
 use crate::error::DataError;
-use loopwright_graph::Array;
+use loopwright_array::Array;
 use std::sync::Arc;
 
 /// A set of examples that can be had in batches.
@@ -27,7 +27,7 @@ pub trait Dataset: Send + Sync {
     ///
     /// ```
     /// use loopwright_data::{ArrayDataset, Dataset};
-    /// use loopwright_graph::Array;
+    /// use loopwright_array::Array;
     /// use loopwright_ops::DType;
     ///
     /// let x = Array::from_f64(DType::F32, &[3], &[1.0, 2.0, 3.0])?;

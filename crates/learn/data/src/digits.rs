@@ -2,7 +2,7 @@
 
 use crate::examples::Examples;
 use crate::read::idx;
-use loopwright_graph::Array;
+use loopwright_array::Array;
 use loopwright_ops::DType;
 
 /// 1797 rows of 64 pixels and a digit; `assets/digits` says where they are from.

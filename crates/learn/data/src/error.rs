@@ -1,6 +1,6 @@
 //! What can go wrong with data.
 
-use loopwright_graph::ArrayError;
+use loopwright_array::ArrayError;
 use loopwright_image::ImageError;
 use loopwright_npy::NpyError;
 use loopwright_ops::DType;

@@ -3,7 +3,7 @@
 use crate::dataset::{ArrayDataset, take};
 use crate::error::DataError;
 use crate::random::Random;
-use loopwright_graph::Array;
+use loopwright_array::Array;
 use loopwright_ops::Kind;
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use crate::dataset::Dataset;
 use crate::error::DataError;
 use crate::position::Position;
 use crate::random::Random;
-use loopwright_graph::Array;
+use loopwright_array::Array;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -3,7 +3,7 @@
 use crate::error::DataError;
 use crate::examples::Examples;
 use crate::random::Random;
-use loopwright_graph::Array;
+use loopwright_array::Array;
 use loopwright_ops::DType;
 use std::f64::consts::{PI, TAU};
 

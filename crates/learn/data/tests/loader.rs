@@ -1,8 +1,8 @@
 //! What a loader promises: every example once an epoch, an order that only seed and epoch decide, exact resumption, and that
 //! whatever happens on its thread surfaces.
 
+use loopwright_array::Array;
 use loopwright_data::{ArrayDataset, DataError, Dataset, Loader, LoaderOptions, Position, moons};
-use loopwright_graph::Array;
 use loopwright_ops::{DType, Scalar};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

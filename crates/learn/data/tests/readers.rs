@@ -2,11 +2,11 @@
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use loopwright_array::Array;
 use loopwright_data::{
     Column, ColumnType, Corpus, DataError, Dataset, ImageFolder, Random, Table, TableOptions,
     read_idx, read_images, read_npy, read_npy_as, write_npy,
 };
-use loopwright_graph::Array;
 use loopwright_ops::DType;
 use std::io::Write;
 use std::path::PathBuf;

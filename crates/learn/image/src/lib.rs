@@ -5,7 +5,7 @@
 //! stretched to 8.
 //!
 //! ```
-//! use loopwright_graph::Array;
+//! use loopwright_array::Array;
 //! use loopwright_image::{read, write};
 //! use loopwright_ops::DType;
 //!
@@ -31,7 +31,7 @@ mod pnm;
 pub use error::ImageError;
 
 use error::Fault;
-use loopwright_graph::Array;
+use loopwright_array::Array;
 use loopwright_ops::DType;
 use std::path::Path;
 

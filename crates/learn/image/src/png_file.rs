@@ -2,7 +2,7 @@
 
 use crate::error::{Fault, ImageError};
 use crate::{LARGEST, Picture, allocate, swap};
-use loopwright_graph::Array;
+use loopwright_array::Array;
 use loopwright_ops::DType;
 use png::{BitDepth, ColorType, Limits, Transformations};
 use std::io::Cursor;

@@ -2,7 +2,7 @@
 
 use crate::error::{Fault, ImageError};
 use crate::{Picture, allocate};
-use loopwright_graph::Array;
+use loopwright_array::Array;
 use loopwright_ops::{DType, Scalar};
 
 fn broken(reason: String) -> Fault {

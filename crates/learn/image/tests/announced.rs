@@ -64,7 +64,7 @@ fn a_png_of_a_few_bytes_takes_no_memory_for_what_it_announces() {
 
 #[test]
 fn a_picture_of_one_colour_is_read_although_it_is_compressed_well() {
-    use loopwright_graph::Array;
+    use loopwright_array::Array;
     use loopwright_ops::DType;
     let picture = Array::zeros(DType::U8, &[1200, 900, 3]).expect("room");
     let file = loopwright_image::encode_png(&picture).expect("it is a picture");

@@ -1,6 +1,6 @@
 //! Pictures that are written and read, and files that are none.
 
-use loopwright_graph::Array;
+use loopwright_array::Array;
 use loopwright_image::{ImageError, decode, encode_png, read, write};
 use loopwright_ops::DType;
 

@@ -1,8 +1,8 @@
 //! Values in files whose names and layouts are another program's.
 
 use crate::error::TrainError;
+use loopwright_array::ArrayError;
 use loopwright_checkpoint::CheckpointError;
-use loopwright_graph::ArrayError;
 use loopwright_tensor::Array;
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use crate::error::DataError;
 use flate2::read::MultiGzDecoder;
-use loopwright_graph::Array;
+use loopwright_array::Array;
 use loopwright_ops::DType;
 use std::io::Read;
 use std::path::Path;

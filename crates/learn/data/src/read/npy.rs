@@ -1,8 +1,8 @@
 //! `.npy` files.
 
 use crate::error::DataError;
+use loopwright_array::Array;
 use loopwright_files::NewFile;
-use loopwright_graph::Array;
 use loopwright_npy::{Header, NpyError};
 use loopwright_ops::DType;
 use std::fs::File;

@@ -2,7 +2,7 @@
 
 use crate::error::DataError;
 use csv::{ErrorKind, ReaderBuilder, StringRecord};
-use loopwright_graph::Array;
+use loopwright_array::Array;
 use loopwright_ops::{DType, Kind, Scalar};
 use std::collections::BTreeSet;
 use std::path::Path;

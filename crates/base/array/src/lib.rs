@@ -1,4 +1,16 @@
-//! Arrays in memory.
+//! Arrays in memory: what programs are given and give, what files hold, what charts show.
+//!
+//! An [`Array`] is dense, in row-major order, and says its dtype and shape. Its bytes start at a cache line, or lie in memory that
+//! somebody else keeps and that nobody writes.
+//!
+//! ```
+//! use loopwright_array::Array;
+//! use loopwright_ops::DType;
+//!
+//! let array = Array::from_f64(DType::F32, &[2, 2], &[1.0, 2.0, 3.0, 4.0])?;
+//! assert_eq!((array.shape(), array.bytes().len()), (&[2, 2][..], 16));
+//! # Ok::<(), loopwright_array::ArrayError>(())
+//! ```
 
 use loopwright_ops::{DType, Scalar};
 use std::any::Any;
