@@ -3,8 +3,8 @@
 use crate::Settings;
 use crate::find::Compiler;
 use loopwright_backend::BackendError;
-use loopwright_cache::Key;
 use loopwright_emit::{ABI_VERSION, Emitted};
+use loopwright_files::cache::Key;
 use loopwright_files::{ScratchFolder, scratch_file};
 use loopwright_threads::interrupt::{Interrupted, check};
 use std::fmt::Write;

@@ -6,7 +6,7 @@
 //! calls too. Outside of it reductions add products that are not rounded first, and the functions that
 //! [`expand_math`](loopwright_kernel::passes::expand_math) knows are computed in lanes, not called.
 //!
-//! Libraries are kept on disk where the caller wants that; see [`loopwright_cache`] for how that stays safe.
+//! Libraries are kept on disk where the caller wants that; see [`loopwright_files::cache`] for how that stays safe.
 //!
 //! | variable | meaning |
 //! | --- | --- |
@@ -41,8 +41,8 @@ use loopwright_backend::{
     Backend, BackendError, Capabilities, CompileOptions, Describe, Executable, KernelBackend,
     Target, Unavailable,
 };
-use loopwright_cache::{Cache, usable};
 use loopwright_emit::{C, EmitError, Emitted, emit};
+use loopwright_files::cache::{Cache, usable};
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::{Machine, relaxed};
 use loopwright_native::Made;

@@ -7,8 +7,8 @@ use harness::{Buffer, backend};
 use loopwright_backend::{
     Argument, BackendError, CompileOptions, Describe, Executable, KernelBackend,
 };
-use loopwright_cache::{clear, entries};
 use loopwright_cc::{CcBackend, Settings};
+use loopwright_files::cache::{clear, entries};
 use loopwright_kernel::{Access, Builder, FunctionKind, Module, Space};
 use loopwright_ops::DType;
 use std::fs;

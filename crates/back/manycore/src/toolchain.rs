@@ -2,10 +2,10 @@
 
 use crate::NAME;
 use loopwright_backend::BackendError;
-use loopwright_cache::{Cache, Entry, Key, usable};
 use loopwright_cc::{Compiler, RunFailure, Settings, compile_source_command, run_limited};
 use loopwright_emit::{ABI_VERSION, Emitted};
 use loopwright_files::ScratchFolder;
+use loopwright_files::cache::{Cache, Entry, Key, usable};
 use loopwright_threads::PerProcess;
 use std::ffi::OsStr;
 use std::path::Path;

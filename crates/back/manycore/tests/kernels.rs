@@ -455,7 +455,8 @@ fn programs_go_with_their_code() {
         run(&*launch, &no_extras()).expect("it runs");
     }
     assert_eq!(backend.counters().loads, 20);
-    let kept = loopwright_cache::entries(&cache.path().join("cache")).expect("it can be read");
+    let kept =
+        loopwright_files::cache::entries(&cache.path().join("cache")).expect("it can be read");
     assert!(kept.iter().all(|entry| entry.backend == "manycore"));
     let images = kept.iter().filter(|entry| entry.kernels == ["spread"]);
     assert_eq!(images.count(), 1, "the image is kept: {kept:?}");

@@ -18,7 +18,8 @@
 //! place once all of its contents are known, which is not atomic. A file with several names (hard links) is replaced under
 //! the name that was given; its other names keep the old contents. Extended attributes are not carried over.
 //!
-//! [`ScratchFolder`] is a private temporary folder that a later process removes if this one is killed.
+//! [`ScratchFolder`] is a private temporary folder that a later process removes if this one is killed. A [`cache`] keeps compiled
+//! code in a private folder.
 //!
 //! ```
 //! use loopwright_files::NewFile;
@@ -39,6 +40,7 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+pub mod cache;
 mod place;
 mod reading;
 mod scratch;

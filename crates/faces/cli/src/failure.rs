@@ -7,6 +7,7 @@ use loopwright::looptree::ScheduleError;
 use loopwright::runtime::RuntimeError;
 use loopwright::text::{Diagnostic, Source};
 use loopwright_config::ConfigError;
+use loopwright_files::cache::CacheError;
 use serde_json::json;
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -157,15 +158,23 @@ impl From<ScheduleError> for Failure {
     }
 }
 
+/// What to do about files of the cache.
+const KEPT_CODE: &str =
+    "compiled code is kept in LOOPWRIGHT_CACHE_DIR; `loopwright doctor` checks it";
+
 impl From<BackendError> for Failure {
     fn from(error: BackendError) -> Failure {
         match &error {
             BackendError::Unavailable { backend, why } => unavailable(backend, why),
-            BackendError::File { .. } => Failure::new(error.to_string()).help(
-                "compiled code is kept in LOOPWRIGHT_CACHE_DIR; `loopwright doctor` checks it",
-            ),
+            BackendError::File { .. } => Failure::new(error.to_string()).help(KEPT_CODE),
             _ => Failure::new(error.to_string()),
         }
+    }
+}
+
+impl From<CacheError> for Failure {
+    fn from(error: CacheError) -> Failure {
+        Failure::new(error.to_string()).help(KEPT_CODE)
     }
 }
 

@@ -59,7 +59,7 @@ pub enum TuneError {
     },
     /// The cache cannot be used.
     #[error(transparent)]
-    Cache(#[from] loopwright_cache::CacheError),
+    Cache(#[from] loopwright_files::cache::CacheError),
     /// A mutation that is not accepted.
     #[error(transparent)]
     Mutation(#[from] loopwright_looptree::MutationError),

@@ -5,9 +5,8 @@ use crate::failure::Failure;
 use crate::table::Table;
 use crate::terminal::{Shown as _, Terminal};
 use crate::units;
-use loopwright::backend::BackendError;
-use loopwright_cache::{CacheEntry, clear, entries};
 use loopwright_config::Settings;
+use loopwright_files::cache::{CacheEntry, clear, entries};
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -24,7 +23,7 @@ pub(crate) fn cache(
     let shown = directory.shown();
     match &options.action {
         CacheAction::List(options) => {
-            let entries = entries(directory).map_err(BackendError::from)?;
+            let entries = entries(directory)?;
             if options.json {
                 let entries: Vec<_> = entries.iter().map(entry_json).collect();
                 terminal.json(&json!({ "directory": shown, "entries": entries }))?;
@@ -33,7 +32,7 @@ pub(crate) fn cache(
             }
         }
         CacheAction::Clear(options) => {
-            let cleared = clear(directory).map_err(BackendError::from)?;
+            let cleared = clear(directory)?;
             if options.json {
                 terminal.json(&json!({
                     "directory": shown,

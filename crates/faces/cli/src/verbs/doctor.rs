@@ -179,7 +179,7 @@ fn cache_state(directory: &Path) -> (String, Option<String>) {
             Some(format!("chmod go-w {shown}")),
         );
     }
-    match loopwright_cache::entries(directory) {
+    match loopwright_files::cache::entries(directory) {
         Ok(entries) => {
             let bytes: u128 = entries.iter().map(|entry| u128::from(entry.bytes)).sum();
             let count = units::count(entries.len(), "compiled kernel");

@@ -3,7 +3,7 @@
 use crate::error::TuneError;
 use crate::measure::Work;
 use loopwright_backend::Backend;
-use loopwright_cache::{Cache, Key};
+use loopwright_files::cache::{Cache, Key};
 use loopwright_graph::{Binding, Graph};
 use std::path::Path;
 

@@ -1,6 +1,5 @@
 //! What goes wrong with a cache.
 
-use loopwright_backend::BackendError;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -48,34 +47,6 @@ impl CacheError {
     pub(crate) fn name(name: &str) -> CacheError {
         CacheError::Name {
             name: name.to_owned(),
-        }
-    }
-}
-
-/// Says the same, in the same words.
-impl From<CacheError> for BackendError {
-    fn from(error: CacheError) -> BackendError {
-        let (action, path, reason) = match error {
-            CacheError::Name { name } => (
-                "keep compiled code as",
-                format!("{name:?}"),
-                NAMES.to_owned(),
-            ),
-            CacheError::NotPrivate { path, reason } => (
-                "use the cache directory",
-                path.display().to_string(),
-                reason,
-            ),
-            CacheError::File {
-                action,
-                path,
-                reason,
-            } => (action, path.display().to_string(), reason.to_string()),
-        };
-        BackendError::File {
-            action,
-            path,
-            reason,
         }
     }
 }

@@ -13,7 +13,7 @@
 //! `loopwright cache`.
 //!
 //! ```
-//! use loopwright_cache::{Cache, Key, clear, entries};
+//! use loopwright_files::cache::{Cache, Key, clear, entries};
 //!
 //! let directory = tempfile::tempdir()?;
 //! let root = directory.path().join("cache");
@@ -148,8 +148,7 @@ impl Cache {
 
     /// Writes a file so that it is there as a whole or not at all.
     fn place(&self, path: &Path, bytes: &[u8]) -> Result<(), CacheError> {
-        loopwright_files::write_private(path, bytes)
-            .map_err(|reason| CacheError::file("write", path, reason))
+        crate::write_private(path, bytes).map_err(|reason| CacheError::file("write", path, reason))
     }
 }
 
@@ -217,7 +216,7 @@ fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, CacheError> {
 
 /// All of a regular file. Nobody waits for a FIFO, and a device may have no end.
 fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = loopwright_files::open_without_waiting(path)?;
+    let mut file = crate::open_without_waiting(path)?;
     if !file.metadata()?.is_file() {
         let kind = io::ErrorKind::InvalidInput;
         return Err(io::Error::new(kind, "it is not a regular file"));

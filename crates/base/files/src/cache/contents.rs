@@ -1,7 +1,7 @@
 //! What is in a cache, over all backends.
 
-use crate::meta::Meta;
-use crate::{CacheError, Key, META, NEW, is_name, is_tagged, read_if_there};
+use crate::cache::meta::Meta;
+use crate::cache::{CacheError, Key, META, NEW, is_name, is_tagged, read_if_there};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -13,7 +13,7 @@
 //! cc -O3 …
 //! ```
 
-use crate::is_name;
+use crate::cache::is_name;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The first line. Another number is another format, and what is in it counts as absent.

@@ -1,6 +1,6 @@
 //! Directories that nobody else can put anything into.
 
-use crate::CacheError;
+use crate::cache::CacheError;
 use std::io;
 use std::path::Path;
 
@@ -25,8 +25,7 @@ pub(crate) fn check(directory: &Path) -> Result<(), CacheError> {
     use std::os::unix::fs::MetadataExt as _;
     let data = std::fs::metadata(directory)
         .map_err(|reason| CacheError::file("read", directory, reason))?;
-    // SAFETY: a system call without arguments that cannot fail.
-    let own = unsafe { libc::geteuid() };
+    let own = rustix::process::geteuid().as_raw();
     let reason = if !data.is_dir() {
         "it is not a directory".to_owned()
     } else if data.uid() != own {

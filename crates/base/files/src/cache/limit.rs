@@ -1,7 +1,7 @@
 //! Keeps a backend's part of a cache within its limit: what was not used for longest goes.
 
-use crate::META;
-use crate::contents::{entry_file, listing};
+use crate::cache::META;
+use crate::cache::contents::{entry_file, listing};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::Path;
@@ -92,7 +92,7 @@ pub(crate) fn trim(directory: &Path, limit: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cache, Key};
+    use crate::cache::{Cache, Key};
 
     #[test]
     fn entries_that_were_not_used_for_longest_go_where_there_are_too_many() {
