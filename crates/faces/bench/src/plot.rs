@@ -3,7 +3,7 @@
 use crate::peer;
 use crate::report::{Report, Row, ahead};
 use crate::table::figure;
-use loopwright_chart::{COLOURS, Svg};
+use loopwright_formats::chart::{COLOURS, Svg};
 
 /// All measures are in pixels of the picture at its natural size.
 const WIDTH: f64 = 980.0;

@@ -1,6 +1,6 @@
 //! Curves to look at.
 
-use loopwright_chart::{LineChart, TerminalOptions, sparkline};
+use loopwright_formats::chart::{LineChart, TerminalOptions, sparkline};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 

@@ -7,7 +7,7 @@ use crate::dtype::PyDType;
 use crate::errors::{of_tensor, shown};
 use crate::interrupts::Interruptible;
 use crate::variable::{PyVariable, place};
-use loopwright_checkpoint::{CheckpointError, Reader, read, write};
+use loopwright_formats::checkpoint::{CheckpointError, Reader, read, write};
 use loopwright_graph::Array as HostArray;
 use loopwright_nn::Entry;
 use loopwright_tensor::Session;

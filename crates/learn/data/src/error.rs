@@ -1,8 +1,8 @@
 //! What can go wrong with data.
 
 use loopwright_array::ArrayError;
-use loopwright_image::ImageError;
-use loopwright_npy::NpyError;
+use loopwright_formats::image::ImageError;
+use loopwright_formats::npy::NpyError;
 use loopwright_ops::DType;
 use std::io;
 

@@ -284,7 +284,7 @@ fn pictures() {
     ] {
         std::fs::create_dir_all(folder.path().join(class)).expect("a folder can be made");
         let path = folder.path().join(class).join(name);
-        loopwright_image::write(&path, &picture(value, 2)).expect("it can be written");
+        loopwright_formats::image::write(&path, &picture(value, 2)).expect("it can be written");
     }
     file(&folder, "cat/notes.txt", b"no picture");
     let set = ImageFolder::open(folder.path()).expect("two classes");
@@ -297,7 +297,7 @@ fn pictures() {
     assert_eq!(batch[0].bytes(), [[3; 6], [2; 6]].concat());
     assert_eq!(batch[1].to_f64(), [1.0, 0.0]);
     let wide = folder.path().join("wide.png");
-    loopwright_image::write(&wide, &picture(0, 5)).expect("it can be written");
+    loopwright_formats::image::write(&wide, &picture(0, 5)).expect("it can be written");
     let error = read_images(&[&set.files()[0].0, &wide]).expect_err("another width");
     assert_eq!(
         message(&folder, &error),

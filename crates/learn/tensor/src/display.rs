@@ -2,7 +2,7 @@
 
 use crate::error::TensorError;
 use crate::node::Tensor;
-use loopwright_chart::{Boxed, LineChart, sparkline};
+use loopwright_formats::chart::{Boxed, LineChart, sparkline};
 use std::fmt;
 
 /// The value as an aligned box, shortened where it is long; computed now if it is not there yet. A tensor that

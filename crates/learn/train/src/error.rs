@@ -1,7 +1,7 @@
 //! What can go wrong with a training run.
 
-use loopwright_checkpoint::{CheckpointError, Mismatch};
 use loopwright_data::DataError;
+use loopwright_formats::checkpoint::{CheckpointError, Mismatch};
 use loopwright_tensor::TensorError;
 
 /// What went wrong with a training run.

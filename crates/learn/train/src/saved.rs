@@ -2,7 +2,7 @@
 
 use crate::error::TrainError;
 use crate::stored::Stored;
-use loopwright_checkpoint::{ArrayInfo, Checkpoint, Mismatch, compare, read, write};
+use loopwright_formats::checkpoint::{ArrayInfo, Checkpoint, Mismatch, compare, read, write};
 use loopwright_nn::Entry;
 use loopwright_tensor::{Array, Axis, Shape, Tensor, Variable, assign, realize};
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ pub fn load_part(path: &Path, entries: &[Entry]) -> Result<BTreeMap<String, Stri
 /// # let kernel = Array::from_f64(DType::F32, &[3, 2], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0])?;
 /// # let bias = Array::zeros(DType::F32, &[2])?;
 /// # let arrays = [("head/kernel", &kernel), ("head/bias", &bias), ("steps", &bias)];
-/// # loopwright_checkpoint::write(&path, arrays, &BTreeMap::new())?;
+/// # loopwright_formats::checkpoint::write(&path, arrays, &BTreeMap::new())?;
 ///
 /// // A file with `head/kernel` as [inputs, outputs], `head/bias`, and `steps`, which we have no use for.
 /// let dense = Dense::new(2);

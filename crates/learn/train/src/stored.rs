@@ -2,7 +2,7 @@
 
 use crate::error::TrainError;
 use loopwright_array::ArrayError;
-use loopwright_checkpoint::CheckpointError;
+use loopwright_formats::checkpoint::CheckpointError;
 use loopwright_tensor::Array;
 use std::sync::Arc;
 

@@ -9,13 +9,13 @@ use loopwright_backend::{
 use loopwright_conformance::generate::{Case, random_case};
 use loopwright_conformance::oracle::{Blame, Oracle};
 use loopwright_conformance::{ConformanceError, Difference, VerifiedRun, Verifier};
+use loopwright_formats::npy::Header;
 use loopwright_graph::{Array, Binding, Graph, parse};
 use loopwright_interp::Interp;
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::{BROKEN, Pipeline};
 use loopwright_looptree::{Schedule, parse_schedule};
 use loopwright_lower::KernelParam;
-use loopwright_npy::Header;
 use loopwright_ops::{DType, Scalar};
 use loopwright_text::Source;
 use std::path::Path;

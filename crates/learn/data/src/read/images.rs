@@ -14,7 +14,7 @@ pub fn read_images<P: AsRef<Path>>(paths: &[P]) -> Result<Array, DataError> {
     let Some((first, rest)) = paths.split_first() else {
         return Ok(Array::zeros(DType::U8, &[0, 0, 0, 0])?);
     };
-    let first = loopwright_image::read(first.as_ref())?;
+    let first = loopwright_formats::image::read(first.as_ref())?;
     let mut shape = vec![paths.len()];
     shape.extend_from_slice(first.shape());
     let mut stacked = Array::zeros(first.dtype(), &shape)?;
@@ -28,7 +28,7 @@ pub fn read_images<P: AsRef<Path>>(paths: &[P]) -> Result<Array, DataError> {
     put(&first);
     for path in rest {
         let path = path.as_ref();
-        let picture = loopwright_image::read(path)?;
+        let picture = loopwright_formats::image::read(path)?;
         if (picture.dtype(), picture.shape()) != (first.dtype(), first.shape()) {
             return Err(DataError::Unlike {
                 file: path.display().to_string(),
@@ -45,7 +45,7 @@ pub fn read_images<P: AsRef<Path>>(paths: &[P]) -> Result<Array, DataError> {
 
 /// A set of pictures in folders, a folder for each class, which are read when they are asked for.
 ///
-/// An example is a picture `[height, width, channel]`, as [`loopwright_image::read`] gives it, and its class, `i64`. Classes are numbered
+/// An example is a picture `[height, width, channel]`, as [`loopwright_formats::image::read`] gives it, and its class, `i64`. Classes are numbered
 /// in the order of the folders' names, pictures come in the order of theirs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImageFolder {

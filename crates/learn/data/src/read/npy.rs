@@ -3,7 +3,7 @@
 use crate::error::DataError;
 use loopwright_array::Array;
 use loopwright_files::NewFile;
-use loopwright_npy::{Header, NpyError};
+use loopwright_formats::npy::{Header, NpyError};
 use loopwright_ops::DType;
 use std::fs::File;
 use std::io::BufReader;
@@ -55,14 +55,13 @@ pub fn write_npy(path: &Path, array: &Array) -> Result<(), DataError> {
     let name = path.display().to_string();
     let failed = |error| DataError::file("write", &name, error);
     let mut file = NewFile::at(path).map_err(failed)?;
-    loopwright_npy::write(&mut file, array.dtype(), array.shape(), array.bytes()).map_err(
-        |reason| match reason {
+    loopwright_formats::npy::write(&mut file, array.dtype(), array.shape(), array.bytes())
+        .map_err(|reason| match reason {
             NpyError::Io(reason) => failed(reason),
             reason => DataError::Npy {
                 file: name.clone(),
                 reason,
             },
-        },
-    )?;
+        })?;
     file.place().map_err(failed)
 }

@@ -1,7 +1,7 @@
 //! Tensors print as aligned boxes; a virtual tensor prints by recomputation; scalars and curves plot in the terminal.
 
 use crate::Checked;
-use loopwright_chart::TerminalOptions;
+use loopwright_formats::chart::TerminalOptions;
 use loopwright_tensor::{Session, Tensor, TensorError, jit};
 
 #[test]

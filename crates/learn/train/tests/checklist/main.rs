@@ -11,8 +11,8 @@
 //! | 48 layers | `crates/learn/nn/tests/networks.rs`, `crates/learn/nn/tests/modules.rs`, `crates/learn/train/tests/digits.rs` |
 //! | 49 optimisers | `crates/learn/nn/tests/optimizers.rs`: paths of several steps against their formulas |
 //! | 50 data parallelism | `crates/learn/nn/tests/parallel.rs`: on every backend, on several devices, under both schedulers; `crates/run/runtime/tests/data_parallel.rs`: bit for bit |
-//! | 51 checkpoints | `crates/learn/checkpoint/tests/files.rs`, `crates/learn/train/tests/digits.rs`: a run that is stopped ends at the same bytes |
-//! | 52 boxes and curves | `crates/learn/chart/tests/snapshots.rs` |
+//! | 51 checkpoints | `crates/base/formats/tests/files.rs`, `crates/learn/train/tests/digits.rs`: a run that is stopped ends at the same bytes |
+//! | 52 boxes and curves | `crates/base/formats/tests/snapshots.rs` |
 
 use loopwright_interp as _;
 use loopwright_x86 as _;

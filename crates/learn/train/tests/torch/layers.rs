@@ -1,7 +1,7 @@
 //! Layers and losses that are in none of the runs: what they make, and gradients.
 
 use crate::{apart, arrays, reference, tensor};
-use loopwright_checkpoint::Checkpoint;
+use loopwright_formats::checkpoint::Checkpoint;
 use loopwright_nn::{
     Activation, Attention, Conv, ConvTranspose, GroupNorm, Gru, Layer, Module, Pool, RmsNorm, Rnn,
     binary_cross_entropy, cosine_distance, huber, kl_divergence, mean_absolute_error,

@@ -7,7 +7,7 @@ mod layers;
 mod runs;
 
 use loopwright_cc as _;
-use loopwright_checkpoint::{Checkpoint, read};
+use loopwright_formats::checkpoint::{Checkpoint, read};
 use loopwright_interp as _;
 use loopwright_tensor::{Array, Tensor};
 use loopwright_x86 as _;

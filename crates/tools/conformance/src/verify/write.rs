@@ -99,12 +99,11 @@ fn name_of(program: &str, schedule: Option<&str>) -> String {
 
 fn npy(directory: &Path, array: &Array) -> Result<Vec<u8>, ConformanceError> {
     let mut file = Vec::new();
-    loopwright_npy::write(&mut file, array.dtype(), array.shape(), array.bytes()).map_err(
-        |error| ConformanceError::File {
+    loopwright_formats::npy::write(&mut file, array.dtype(), array.shape(), array.bytes())
+        .map_err(|error| ConformanceError::File {
             path: directory.display().to_string(),
             reason: error.to_string(),
-        },
-    )?;
+        })?;
     Ok(file)
 }
 
