@@ -113,7 +113,6 @@ pub mod prelude;
 
 pub use loopwright_backend as backend;
 pub use loopwright_cc as cc;
-pub use loopwright_data as data;
 pub use loopwright_formats::{chart, checkpoint, image, npy};
 pub use loopwright_gccjit as gccjit;
 pub use loopwright_graph as graph;
@@ -122,13 +121,13 @@ pub use loopwright_kernel as kernel;
 pub use loopwright_looptree as looptree;
 pub use loopwright_lower as lower;
 pub use loopwright_manycore as manycore;
+pub use loopwright_nn::{data, train};
 pub use loopwright_null as null;
 pub use loopwright_ops as ops;
 pub use loopwright_runtime as runtime;
 pub use loopwright_symbolic as symbolic;
 pub use loopwright_tensor as tensor;
 pub use loopwright_text as text;
-pub use loopwright_train as train;
 pub use loopwright_x86 as x86;
 
 /// The pages of the book that are written in Rust: their examples are compiled and run as tests.

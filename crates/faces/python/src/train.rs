@@ -3,7 +3,7 @@
 use crate::checkpoint::of_train;
 use crate::device;
 use crate::interrupts::Interruptible;
-use loopwright_train::{Event, Options, digits};
+use loopwright_nn::train::{Event, Options, digits};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;

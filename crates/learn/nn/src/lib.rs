@@ -44,11 +44,15 @@
 //! same numbers, and keep their weights in the same layouts. Training runs of an MLP, a CNN with batch norms, an
 //! LSTM and a GPT are held against PyTorch's step by step. Where something is different, its documentation says so.
 
+//!
+//! [`data`] has the examples in batches, [`train`] whole training runs with checkpoints and progress.
+
 #![forbid(unsafe_code)]
 
 // So that the derive macro's paths also hold in this crate.
 extern crate self as loopwright_nn;
 
+pub mod data;
 mod init;
 mod layers;
 mod loss;
@@ -57,6 +61,7 @@ mod module;
 mod optimizer;
 mod parallel;
 mod schedule;
+pub mod train;
 
 pub use init::{Init, seed};
 pub use layers::{

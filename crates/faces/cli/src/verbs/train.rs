@@ -11,7 +11,7 @@ use loopwright::tensor::Session;
 use loopwright_config::Settings;
 use loopwright_files::STANDARD_OUTPUT;
 use loopwright_formats::chart::{LineChart, TerminalOptions, sparkline};
-use loopwright_train::{Event, Options, Report, TrainError, digits};
+use loopwright_nn::train::{Event, Options, Report, TrainError, digits};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

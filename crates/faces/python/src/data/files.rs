@@ -3,7 +3,7 @@
 use super::{array, host, of_data};
 use crate::array::Array;
 use crate::dtype::{self, PyDType};
-use loopwright_data::{
+use loopwright_nn::data::{
     Column, ColumnType, Table, TableOptions, read_idx, read_images, read_npy, read_npy_as,
     write_npy,
 };

@@ -3,7 +3,7 @@
 use super::sets::set_of;
 use super::{arrays, of_data};
 use crate::array::Array;
-use loopwright_data::{Loader, LoaderOptions, Position};
+use loopwright_nn::data::{Loader, LoaderOptions, Position};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::{Mutex, PoisonError};

@@ -2,10 +2,10 @@
 
 use super::{Raised, array, arrays, host, of_data};
 use crate::array::Array;
-use loopwright_data::{
+use loopwright_graph::Array as HostArray;
+use loopwright_nn::data::{
     ArrayDataset, Corpus, DataError, Dataset, Examples, ImageFolder, Linear, Vocabulary,
 };
-use loopwright_graph::Array as HostArray;
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice, PyTuple};
@@ -322,7 +322,7 @@ fn made(py: Python<'_>, examples: Result<Examples, DataError>) -> PyResult<PyExa
 #[pyfunction]
 fn digits(py: Python<'_>) -> PyExamples {
     PyExamples {
-        examples: py.detach(loopwright_data::digits),
+        examples: py.detach(loopwright_nn::data::digits),
     }
 }
 
@@ -330,7 +330,7 @@ fn digits(py: Python<'_>) -> PyExamples {
 #[pyfunction]
 #[pyo3(signature = (count, noise=0.1, seed=0))]
 fn moons(py: Python<'_>, count: usize, noise: f64, seed: u64) -> PyResult<PyExamples> {
-    made(py, loopwright_data::moons(count, noise, seed))
+    made(py, loopwright_nn::data::moons(count, noise, seed))
 }
 
 /// Clouds of points around random centres: points, and which centre each is of.
@@ -343,7 +343,7 @@ fn blobs(
     spread: f64,
     seed: u64,
 ) -> PyResult<PyExamples> {
-    made(py, loopwright_data::blobs(count, centres, spread, seed))
+    made(py, loopwright_nn::data::blobs(count, centres, spread, seed))
 }
 
 /// Arms of a spiral: points, and which arm each is of.
@@ -356,7 +356,7 @@ fn spirals(
     noise: f64,
     seed: u64,
 ) -> PyResult<PyExamples> {
-    made(py, loopwright_data::spirals(count, arms, noise, seed))
+    made(py, loopwright_nn::data::spirals(count, arms, noise, seed))
 }
 
 /// Examples of a linear function with random weights, those weights, and what is added.
@@ -369,7 +369,7 @@ fn linear(
     noise: f64,
     seed: u64,
 ) -> PyResult<(PyExamples, Vec<f64>, f64)> {
-    let made = loopwright_data::linear(count, features, noise, seed);
+    let made = loopwright_nn::data::linear(count, features, noise, seed);
     let Linear {
         examples,
         weights,
@@ -388,7 +388,7 @@ fn waves(
     noise: f64,
     seed: u64,
 ) -> PyResult<PyExamples> {
-    made(py, loopwright_data::waves(count, length, noise, seed))
+    made(py, loopwright_nn::data::waves(count, length, noise, seed))
 }
 
 /// Indices of a training and a test set such that each class has the same share of the test set.
@@ -400,7 +400,7 @@ fn stratified(
     test_share: f64,
     seed: u64,
 ) -> PyResult<(Vec<usize>, Vec<usize>)> {
-    loopwright_data::stratified(&classes, test_share, seed).map_err(|error| of_data(py, error))
+    loopwright_nn::data::stratified(&classes, test_share, seed).map_err(|error| of_data(py, error))
 }
 
 /// A text as tokens, a character each.
