@@ -1,7 +1,7 @@
 //! What a benchmark found.
 
 use crate::BenchError;
-use loopwright_roofline::Roofline;
+use loopwright_tune::roofline::Roofline;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

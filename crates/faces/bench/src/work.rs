@@ -3,7 +3,7 @@
 use crate::BenchError;
 use loopwright::graph::{Array, Graph, parse};
 use loopwright::text::Source;
-use loopwright_roofline::Roofline;
+use loopwright_tune::roofline::Roofline;
 use std::borrow::Cow;
 
 /// A program of a suite.

@@ -30,11 +30,7 @@ const CRATES: [&str; 6] = [
 ];
 
 /// What knows the machine. Of `loopwright-threads`, which knows its cores, they use the question whether to end and no more.
-const KNOWING: [&str; 3] = [
-    "loopwright-native",
-    "loopwright-roofline",
-    "loopwright-config",
-];
+const KNOWING: [&str; 3] = ["loopwright-native", "loopwright-tune", "loopwright-config"];
 
 /// How a machine, its system or its settings are asked.
 const QUESTIONS: [&str; 11] = [

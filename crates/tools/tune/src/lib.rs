@@ -61,6 +61,7 @@ mod moves;
 mod predict;
 mod random;
 mod reference;
+pub mod roofline;
 mod search;
 mod store;
 mod tune;

@@ -9,12 +9,12 @@ use crate::measure::{
 };
 use crate::predict::CostModel;
 use crate::reference::Expected;
+use crate::roofline::Roofline;
 use crate::search::{Candidate, Search, SearchOptions};
 use crate::store::{Log, Record, ScheduleKey, ScheduleStore, Tried, write_atomically};
 use loopwright_graph::rewrite::rewrite;
 use loopwright_graph::{Binding, Graph};
 use loopwright_looptree::{Plan, default_schedule, parse_schedule};
-use loopwright_roofline::Roofline;
 use loopwright_text::Source;
 use serde::Serialize;
 use std::ffi::OsString;

@@ -10,7 +10,7 @@ use crate::race::Limits;
 use crate::report::{Measured, Report, Row};
 use crate::work::{Counted, Fill, Work};
 use crate::{BenchError, Options, cores, peer};
-use loopwright_roofline::Roofline;
+use loopwright_tune::roofline::Roofline;
 use networks::networks;
 use std::collections::BTreeMap;
 use std::time::Duration;

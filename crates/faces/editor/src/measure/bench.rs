@@ -5,7 +5,7 @@ use loopwright::backend::{Bound, Compiler, ProgramError};
 use loopwright::graph::Array;
 use loopwright::looptree::Plan;
 use loopwright::looptree::{Annotation, TreeNode};
-use loopwright_roofline::Roofline;
+use loopwright_tune::roofline::Roofline;
 use std::time::Instant;
 
 /// Compiles plans for a device and runs them with given inputs.

@@ -4,7 +4,7 @@ use crate::cost;
 use loopwright::backend::Target;
 use loopwright::graph::Binding;
 use loopwright::looptree::Plan;
-use loopwright_roofline::Roofline;
+use loopwright_tune::roofline::Roofline;
 
 /// What a program has to do, however it is scheduled. What a schedule computes twice does not count twice:
 /// else recomputing would look like speed.

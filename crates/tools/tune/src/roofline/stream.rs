@@ -1,6 +1,6 @@
 //! The ceiling of moving bytes: long streams from and to memory.
 
-use crate::best_seconds;
+use crate::roofline::best_seconds;
 use std::hint::black_box;
 
 const ROUNDS: usize = 3;

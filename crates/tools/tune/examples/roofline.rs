@@ -1,6 +1,6 @@
 //! Prints the ceilings of this machine.
 
-use loopwright_roofline::Roofline;
+use loopwright_tune::roofline::Roofline;
 
 fn main() {
     let start = std::time::Instant::now();

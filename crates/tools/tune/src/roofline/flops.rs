@@ -1,6 +1,6 @@
 //! The ceiling of computing: multiply-adds on `f32` that wait for nothing.
 
-use crate::best_seconds;
+use crate::roofline::best_seconds;
 use std::hint::black_box;
 
 /// Running values that do not depend on each other. A multiply-add takes four or five cycles and two can start

@@ -6,7 +6,7 @@
 //! the roofline*:
 //!
 //! ```
-//! use loopwright_roofline::Roofline;
+//! use loopwright_tune::roofline::Roofline;
 //!
 //! let ceilings = Roofline::get();
 //! // A matrix product of 64 that took 10 microseconds.
