@@ -3,8 +3,9 @@
 //!
 //! `cargo run --release -p loopwright-gccjit --example beside_cc`
 
-use loopwright_backend::{Backend, Bound, CompileOptions, Compiler};
+use loopwright_backend::{Backend, CompileOptions};
 use loopwright_cc::CcBackend;
+use loopwright_compile::{Bound, Compiler};
 use loopwright_gccjit::GccJit;
 use loopwright_graph::{Array, Graph, parse};
 use loopwright_text::Source;

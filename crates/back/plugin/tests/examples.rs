@@ -44,7 +44,8 @@ mod c {
     /// It is given C99, and shows it.
     #[test]
     fn the_source_is_shown() {
-        use loopwright_backend::{CompileOptions, Compiler};
+        use loopwright_backend::CompileOptions;
+        use loopwright_compile::Compiler;
         let Some(backend) = make() else {
             return;
         };

@@ -4,7 +4,8 @@
 mod build;
 
 use build::{directory, has_compiler, liar, parrot};
-use loopwright_backend::{Backend, CompileOptions, Compiler, Level};
+use loopwright_backend::{Backend, CompileOptions, Level};
+use loopwright_compile::Compiler;
 use loopwright_graph::parse;
 use loopwright_plugin::{Plugin, PluginError, load, load_all, scan};
 use loopwright_text::Source;

@@ -1,6 +1,7 @@
 //! Indices made of sizes and statics at the limits of 64 bits: refused, or as the reference computes them.
 
-use loopwright_backend::{Backend, CompileOptions, Compiler};
+use loopwright_backend::{Backend, CompileOptions};
+use loopwright_compile::Compiler;
 use loopwright_conformance::limits::{LimitOutcome, check_limits, limit_program};
 use loopwright_conformance::oracle::Oracle;
 use loopwright_graph::{GraphError, parse};

@@ -36,7 +36,7 @@ pub trait Executable: Send + Sync {
     /// The kernel stays within its arguments, whatever is in them: it reads and writes no element that is not there, and writes none
     /// of what is only to be read. The validator does not show that; it follows for kernels that were lowered from a graph and
     /// arguments as long as a [`Binding`](loopwright_graph::Binding) of that graph says, which is what
-    /// [`Bound`](crate::Bound) and the runtime see to. Memory holds values of its dtypes
+    /// `compile::Bound` and the runtime see to. Memory holds values of its dtypes
     /// ([`DType::normalise`](loopwright_ops::DType::normalise)).
     ///
     /// So it takes the caller's word:

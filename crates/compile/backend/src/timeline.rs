@@ -39,7 +39,7 @@ pub fn timed<R>(run: impl FnOnce() -> R) -> (R, Vec<StageTime>) {
 }
 
 /// Does a stage, on the record where somebody asked.
-pub(crate) fn stage<R>(name: &'static str, run: impl FnOnce() -> R) -> R {
+pub fn stage<R>(name: &'static str, run: impl FnOnce() -> R) -> R {
     if STAGES.with_borrow(Option::is_none) {
         return run();
     }

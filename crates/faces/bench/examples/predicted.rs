@@ -4,7 +4,8 @@
 //! `cargo run --release -p loopwright-bench --example predicted`; a word after it picks the programs with
 //! that word in their name.
 
-use loopwright::backend::{Backend, CompileOptions, Compiler, Target, backends};
+use loopwright::backend::{Backend, CompileOptions, Target, backends};
+use loopwright::compile::Compiler;
 use loopwright::graph::{Array, Graph, parse};
 use loopwright::looptree::{LoopTree, estimate, parse_schedule};
 use loopwright::text::Source;

@@ -7,7 +7,8 @@ use crate::report::{Measured, Row};
 use crate::sample::{median, seconds};
 use crate::work::{Work, ours};
 use crate::{BenchError, Options};
-use loopwright::backend::{Backend, CompileOptions, Compiler, Stages};
+use loopwright::backend::{Backend, CompileOptions};
+use loopwright::compile::{Compiler, Stages};
 use loopwright::kernel::passes::Pipeline;
 use std::collections::BTreeMap;
 

@@ -5,7 +5,8 @@ use crate::race::Racer;
 use crate::sample::seconds;
 use crate::work::{Work, ours};
 use crate::{BenchError, Results};
-use loopwright::backend::{Backend, Bound, CompileOptions, Compiler};
+use loopwright::backend::{Backend, CompileOptions};
+use loopwright::compile::{Bound, Compiler};
 use loopwright::graph::{Array, Graph, NodeOp};
 
 /// A piece of work on a backend, ready to run.

@@ -1,7 +1,8 @@
 //! What went wrong, as the person at the terminal is told.
 
 use crate::terminal::{Shown as _, Style, complain, json_text, stderr_paints};
-use loopwright::backend::{BackendError, ProgramError};
+use loopwright::backend::BackendError;
+use loopwright::compile::ProgramError;
 use loopwright::graph::GraphError;
 use loopwright::looptree::ScheduleError;
 use loopwright::runtime::RuntimeError;

@@ -5,7 +5,8 @@ use crate::device::{Chosen, choose};
 use crate::failure::Failure;
 use crate::files::read_text;
 use crate::terminal::{Shown as _, complain};
-use loopwright::backend::{Backend, Hardware, Plainer, Program, ProgramError, Stages};
+use loopwright::backend::{Backend, Hardware};
+use loopwright::compile::{Plainer, Program, ProgramError, Stages};
 use loopwright::graph::{Binding, Graph, GraphBuilder, GraphError, parse};
 use loopwright::kernel::passes::Pipeline;
 use loopwright::looptree::{

@@ -5,7 +5,7 @@ use crate::program::Compiled;
 use crate::table::Table;
 use crate::terminal::Terminal;
 use crate::units;
-use loopwright::backend::LogRecord;
+use loopwright::compile::LogRecord;
 use loopwright::lower::KernelParam;
 use loopwright::runtime::Routine;
 use serde_json::{Value, json};

@@ -19,7 +19,8 @@
 
 mod sandbox;
 
-use loopwright::backend::{Stages, Target};
+use loopwright::backend::Target;
+use loopwright::compile::Stages;
 use loopwright::graph::{Graph, parse};
 use loopwright::kernel::passes::Pipeline;
 use loopwright::looptree::{LoopTree, Schedule, parse_schedule, print_tree};

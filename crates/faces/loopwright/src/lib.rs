@@ -23,7 +23,8 @@
 //! Below tensors are programs.
 //!
 //! ```
-//! use loopwright::backend::{CompileOptions, Compiler, backends};
+//! use loopwright::backend::{CompileOptions, backends};
+//! use loopwright::compile::Compiler;
 //! use loopwright::graph::{Array, parse};
 //! use loopwright::ops::DType;
 //! use loopwright::text::Source;
@@ -96,7 +97,8 @@
 //! | [`looptree`] | schedules, and the loops that follow from them |
 //! | [`lower`] | from loops to a kernel |
 //! | [`kernel`] | the kernel IR: validator, passes, interpreter, text form |
-//! | [`backend`] | what a backend is; compiling and running programs |
+//! | [`backend`] | what a backend is |
+//! | [`compile`] | compiling programs for a backend, and running them on the caller's memory |
 //! | [`interp`], [`x86`], [`cc`], [`gccjit`], [`manycore`], [`null`] | the backends of every build |
 //! | [`runtime`] | devices, streams, contexts, routines; memory plans and traces |
 //! | [`tensor`], [`nn`], [`train`] | lazy tensors, gradients, compiled functions; layers and optimisers; training runs |
@@ -113,6 +115,7 @@ pub mod prelude;
 
 pub use loopwright_backend as backend;
 pub use loopwright_cc as cc;
+pub use loopwright_compile as compile;
 pub use loopwright_formats::{chart, checkpoint, image, npy};
 pub use loopwright_gccjit as gccjit;
 pub use loopwright_graph as graph;

@@ -3,7 +3,8 @@
 mod computing;
 
 use computing::computing;
-use loopwright::backend::{CompileOptions, Compiler};
+use loopwright::backend::CompileOptions;
+use loopwright::compile::Compiler;
 use loopwright::graph::{Array, Graph, NodeId, evaluate, parse};
 use loopwright::ops::same_value;
 use loopwright::text::Source;

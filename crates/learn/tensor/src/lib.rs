@@ -83,7 +83,7 @@ pub use error::{ErrorKind, TensorError};
 pub use gradient::{grad, hessian, jacobian, jacobian_forward, value_and_grad};
 pub use jit::{Jit, Outcome, Report, jit};
 pub use loops::{Loops, loops};
-pub use loopwright_backend::Plainer;
+pub use loopwright_compile::Plainer;
 pub use loopwright_graph::Array;
 pub use loopwright_ops::{DType, Op, ReduceOp, Scalar};
 pub use loopwright_runtime::Usage;

@@ -4,7 +4,7 @@ use crate::error::{ErrorKind, TensorError};
 use crate::node::{Kind, Mark, Tensor};
 use crate::ops::failure;
 use crate::session::{Compiled, Session};
-use loopwright_backend::Program;
+use loopwright_compile::Program;
 use loopwright_looptree::{
     Plan, Schedule, parse_mutation, parse_schedule_file, print_schedule, print_tree,
 };

@@ -1,6 +1,6 @@
 //! Programs whose schedule was refused and that run under a plainer one: whoever embeds the library may tell its users.
 
-use loopwright_backend::Plainer;
+use loopwright_compile::Plainer;
 use std::sync::OnceLock;
 
 /// What is told of a program: its name, and what stands in for which schedule.

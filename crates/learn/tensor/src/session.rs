@@ -7,7 +7,7 @@ use crate::lower::{self, Lowered};
 use crate::node::{Kind, Tensor, program_order};
 use crate::program::Program;
 use crate::size;
-use loopwright_backend::{RECENT_PROGRAMS, Recent};
+use loopwright_compile::{RECENT_PROGRAMS, Recent};
 use loopwright_graph::Array;
 use loopwright_runtime::{
     Code, CodeOptions, Context, Device, LinkOptions, Runtime, RuntimeError, RuntimeOptions, Stream,

@@ -6,7 +6,7 @@ use crate::layout::{Layout, MERGE};
 use crate::modes::{Moded, Modes, NodeMode, carry_out, inferred};
 use crate::plan::Plan;
 use crate::trace::{Trace, compiling};
-use loopwright_backend::{BatchEntry, Program, ProgramError, Recent};
+use loopwright_compile::{BatchEntry, Program, ProgramError, Recent};
 use loopwright_graph::{Graph, GraphBuilder, NodeOp};
 use loopwright_looptree::Schedule;
 use std::fmt;

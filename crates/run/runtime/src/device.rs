@@ -7,9 +7,9 @@ use crate::stream::{Board, Shared, Stream};
 use crate::trace::Trace;
 use crate::verify::Verify;
 use loopwright_backend::{
-    Backend, CompileOptions, Compiler, Limits, PlainDevice, RECENT_PROGRAMS, Recent, Scheduler,
-    Unavailable, backends,
+    Backend, CompileOptions, Limits, PlainDevice, Scheduler, Unavailable, backends,
 };
+use loopwright_compile::{Compiler, RECENT_PROGRAMS, Recent};
 use loopwright_threads::ShortLock;
 use rustc_hash::FxHashMap;
 use std::fmt;

@@ -1,6 +1,7 @@
 //! What can go wrong.
 
-use loopwright_backend::{BackendError, ProgramError, Unavailable};
+use loopwright_backend::{BackendError, Unavailable};
+use loopwright_compile::ProgramError;
 use loopwright_graph::GraphError;
 use loopwright_ops::DType;
 use loopwright_threads::{Cause, ThreadsError};

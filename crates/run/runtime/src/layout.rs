@@ -3,7 +3,8 @@
 use crate::error::RuntimeError;
 use crate::ledger::Use;
 use crate::node::ArrayInfo;
-use loopwright_backend::{ALIGNMENT, Packed, Program, pack};
+use loopwright_backend::ALIGNMENT;
+use loopwright_compile::{Packed, Program, pack};
 use loopwright_graph::{Binding, Graph, NodeId, NodeOp};
 use loopwright_lower::KernelParam;
 use loopwright_ops::DType;

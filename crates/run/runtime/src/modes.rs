@@ -1,6 +1,6 @@
 //! Memory modes: where a node's values live.
 
-use loopwright_backend::Program;
+use loopwright_compile::Program;
 use loopwright_graph::{Graph, GraphBuilder, NodeId, NodeOp};
 use loopwright_looptree::{LoopSpec, NodeSchedule, Order, Schedule, Target, is_given, loop_dims};
 use std::fmt;

@@ -9,9 +9,8 @@ use crate::memory::Pool;
 use crate::node::{ArrayInfo, Node};
 use crate::task::{Owned, Statics, Submission, Work};
 use crate::trace::SpanKind;
-use loopwright_backend::{
-    Call, DeviceError, LOG_RECORDS, Launch, LogRecord, Program, log_header, log_words,
-};
+use loopwright_backend::{Call, DeviceError, Launch};
+use loopwright_compile::{LOG_RECORDS, LogRecord, Program, log_header, log_words};
 use loopwright_ops::DType;
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -160,7 +159,7 @@ impl Routine {
         let words = self.shared().context.download_node(&log.node)?.wait()?;
         let words: &[u64] = bytemuck::cast_slice(words.bytes());
         let sites = self.shared().layout.program.log_sites();
-        let log = loopwright_backend::StoreLog::decode(words, sites);
+        let log = loopwright_compile::StoreLog::decode(words, sites);
         Ok((log.records, log.missed))
     }
 

@@ -3,7 +3,8 @@
 use crate::layout::{ArgumentLayout, Layout};
 use crate::node::Node;
 use crate::routine::RoutineShared;
-use loopwright_backend::{Backend, CompileOptions, DeviceError, Program, Slab};
+use loopwright_backend::{Backend, CompileOptions, DeviceError, Slab};
+use loopwright_compile::Program;
 use loopwright_graph::Binding;
 use std::fmt;
 use std::sync::Arc;

@@ -10,9 +10,10 @@ use crate::pieces::Pieces;
 use crate::report::Group;
 use crate::verdict::Verdict;
 use loopwright_backend::{
-    Argument, Backend, BackendError, Capabilities, CompileOptions, CompileUnit, Compiler,
-    Executable, Scheduler, Stages,
+    Argument, Backend, BackendError, Capabilities, CompileOptions, CompileUnit, Executable,
+    Scheduler,
 };
+use loopwright_compile::{Compiler, Stages};
 use loopwright_graph::Array;
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{Access, Builder, FunctionKind, Module, Space, parse};
@@ -190,11 +191,11 @@ fn unknown_kernel(bench: &Bench<'_>) -> Result<(), Stop> {
 }
 
 fn too_few_arguments(bench: &Bench<'_>) -> Result<(), Stop> {
-    is_refused(bench, Call::OneLess, loopwright_backend::KERNEL)
+    is_refused(bench, Call::OneLess, loopwright_compile::KERNEL)
 }
 
 fn too_many_arguments(bench: &Bench<'_>) -> Result<(), Stop> {
-    is_refused(bench, Call::OneMore, loopwright_backend::KERNEL)
+    is_refused(bench, Call::OneMore, loopwright_compile::KERNEL)
 }
 
 /// Scalars for buffers and the other way round, scalars of another dtype, memory that must not be written or

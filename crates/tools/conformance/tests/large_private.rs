@@ -3,7 +3,8 @@
 //! A short seeded run is a test. A long one: `LOOPWRIGHT_CASES=300 LOOPWRIGHT_SEED=7 cargo test -p loopwright-conformance --test
 //! large_private -- --nocapture`.
 
-use loopwright_backend::{Backend, CompileOptions, Compiler, backends};
+use loopwright_backend::{Backend, CompileOptions, backends};
+use loopwright_compile::Compiler;
 use loopwright_conformance::Rng;
 use loopwright_graph::{Array, Graph, evaluate, parse};
 use loopwright_looptree::parse_schedule;

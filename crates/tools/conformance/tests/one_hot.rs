@@ -2,7 +2,8 @@
 
 mod support;
 
-use loopwright_backend::{Backend, CompileOptions, Compiler};
+use loopwright_backend::{Backend, CompileOptions};
+use loopwright_compile::Compiler;
 use loopwright_graph::rewrite::rewrite;
 use loopwright_graph::{Array, NodeOp, evaluate, parse};
 use loopwright_ops::{DType, Scalar, same_value};

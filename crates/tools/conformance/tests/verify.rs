@@ -3,9 +3,10 @@
 mod support;
 
 use loopwright_backend::{
-    Argument, Backend, BackendError, CompileOptions, Compiler, Describe, Executable, KernelBackend,
-    Precision, Program, Target, Unavailable,
+    Argument, Backend, BackendError, CompileOptions, Describe, Executable, KernelBackend,
+    Precision, Target, Unavailable,
 };
+use loopwright_compile::{Compiler, Program};
 use loopwright_conformance::generate::{Case, random_case};
 use loopwright_conformance::oracle::{Blame, Oracle};
 use loopwright_conformance::{ConformanceError, Difference, VerifiedRun, Verifier};
@@ -85,7 +86,7 @@ impl Setup {
                 let elements = scratch.elements.evaluate(&value).expect("it has a size");
                 vec![0; elements as usize * scratch.dtype.bytes()]
             }
-            KernelParam::Log => vec![0; loopwright_backend::log_words(0) * 8],
+            KernelParam::Log => vec![0; loopwright_compile::log_words(0) * 8],
             KernelParam::Size(_) => Vec::new(),
         });
         memory.collect()

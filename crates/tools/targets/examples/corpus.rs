@@ -6,7 +6,8 @@
 //! digests. Names with `TEXT` in them are written out there, too. Nothing depends on the machine it runs on, so two folders
 //! differ only where the code that wrote them does.
 
-use loopwright_backend::{CompileOptions, Stages, Target};
+use loopwright_backend::{CompileOptions, Target};
+use loopwright_compile::Stages;
 use loopwright_conformance::features::FEATURES;
 use loopwright_conformance::generate::plain_schedule;
 use loopwright_emit::{C, C99, Dialect, emit};

@@ -1,7 +1,8 @@
 //! Takes an LSTM with its gradients from graph to machine code a number of times, for counting instructions:
 //! `lstm_to_code STEPS ROUNDS`. The code is written for one machine and not run.
 
-use loopwright_backend::{CompileOptions, KernelBackend as _, Stages};
+use loopwright_backend::{CompileOptions, KernelBackend as _};
+use loopwright_compile::Stages;
 use loopwright_kernel::passes::Pipeline;
 use loopwright_targets::{lstm_gradients, random_target};
 use loopwright_x86::{Level, X86};

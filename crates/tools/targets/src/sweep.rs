@@ -5,8 +5,9 @@ use crate::machine::{describe, random_target};
 use crate::programs::{KIND_COUNT, random_programs, small_programs};
 use crate::writers::{Writer, writers};
 use loopwright_backend::{
-    Backend, BackendError, CompileOptions, Describe, Executable, KernelBackend, Stages, Target,
+    Backend, BackendError, CompileOptions, Describe, Executable, KernelBackend, Target,
 };
+use loopwright_compile::Stages;
 use loopwright_conformance::Rng;
 use loopwright_conformance::generate::{Arithmetic, Case, large_graph, random_array, random_case};
 use loopwright_conformance::oracle::Oracle;

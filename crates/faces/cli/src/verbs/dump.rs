@@ -8,7 +8,7 @@ use crate::terminal::Terminal;
 use crate::units;
 use crate::verbs::dump_files::{Folder, file_name};
 use crate::verbs::dump_plan::plan_text;
-use loopwright::backend::{Plainer, Program, Stages};
+use loopwright::compile::{Plainer, Program, Stages};
 use loopwright::graph::{Binding, Graph, GraphError, print};
 use loopwright::looptree::{
     Allocation, Estimate, LoopTree, Storage, TreeNode, TreeRef, allocations, estimate,

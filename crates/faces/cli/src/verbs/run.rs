@@ -12,7 +12,7 @@ use crate::terminal::{Shown as _, Terminal, complain};
 use crate::units;
 use crate::verify::coverage;
 use indicatif::{ProgressBar, ProgressStyle};
-use loopwright::backend::Plainer;
+use loopwright::compile::Plainer;
 use loopwright::graph::{Array, Binding, Graph, NodeId, NodeOp};
 use loopwright::looptree::print_schedule;
 use loopwright::ops::DType;

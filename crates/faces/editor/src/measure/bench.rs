@@ -1,7 +1,7 @@
 //! The device that plans are measured on.
 
 use super::{Bench, Compiled, Measurement, Work};
-use loopwright::backend::{Bound, Compiler, ProgramError};
+use loopwright::compile::{Bound, Compiler, ProgramError};
 use loopwright::graph::Array;
 use loopwright::looptree::Plan;
 use loopwright::looptree::{Annotation, TreeNode};

@@ -4,7 +4,7 @@ use super::errors;
 use super::memory::{Held, array_of, given_back};
 use super::program::is_state;
 use crate::interrupts::Interruptible;
-use loopwright_backend::{Bound as BoundProgram, Program, ProgramError};
+use loopwright_compile::{Bound as BoundProgram, Program, ProgramError};
 use loopwright_graph::NodeId;
 use loopwright_ops::DType;
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};

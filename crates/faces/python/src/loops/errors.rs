@@ -2,7 +2,8 @@
 
 use super::raised;
 use crate::errors::shown;
-use loopwright_backend::{BackendError, ProgramError};
+use loopwright_backend::BackendError;
+use loopwright_compile::ProgramError;
 use loopwright_graph::{ArrayError, EvaluateError, GraphError};
 use loopwright_looptree::{MutationError, ScheduleError};
 use loopwright_text::{Diagnostic, Source};

@@ -1,7 +1,7 @@
 //! Looking inside: shared subexpressions, stages in files, logs of stores and of compilers, second opinions.
 
 use crate::support::*;
-use loopwright_backend::Stages;
+use loopwright_compile::Stages;
 use loopwright_kernel::passes::Pipeline;
 use loopwright_looptree::{parse_schedule, print_schedule, print_tree};
 use loopwright_runtime::{CodeOptions, LinkOptions, Run, RuntimeOptions, Span, SpanKind, Verify};

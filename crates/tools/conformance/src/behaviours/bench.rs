@@ -3,9 +3,9 @@
 use crate::features::parsed;
 use crate::pieces::{Pieces, pieces};
 use loopwright_backend::{
-    Backend, BackendError, CompileOptions, DeviceError, PlainDevice, ProgramError, Scheduler,
-    Stages,
+    Backend, BackendError, CompileOptions, DeviceError, PlainDevice, Scheduler,
 };
+use loopwright_compile::{ProgramError, Stages};
 use loopwright_graph::Graph;
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::Pipeline;

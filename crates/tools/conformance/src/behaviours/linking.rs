@@ -2,7 +2,8 @@
 
 use super::bench::{Bench, Stop, ensure, given, link, refused, write};
 use crate::features::parsed;
-use loopwright_backend::{CompileOptions, Compiler, Level, Stages};
+use loopwright_backend::{CompileOptions, Level};
+use loopwright_compile::{Compiler, Stages};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_looptree::{Mutation, Plan, parse_schedule};
 use loopwright_runtime::{BatchProgram, CodeOptions, LinkOptions, RuntimeOptions};

@@ -116,7 +116,7 @@ impl Memory {
             }
             // A log without room for records: what is logged is not looked at here.
             KernelParam::Log => {
-                let header = vec![0; loopwright_backend::log_words(0) * 8];
+                let header = vec![0; loopwright_compile::log_words(0) * 8];
                 Held::Buffer(Buffer::holding(&header, true))
             }
             KernelParam::Size(symbol) => Held::Scalar(Scalar::i64(binding.value(*symbol))),

@@ -22,7 +22,8 @@ pub use compare::Element;
 
 use crate::generate::{Arithmetic, Case};
 use compare::{agree, first_difference};
-use loopwright_backend::{Backend, CompileOptions, KERNEL, Program as Compiled, Stages};
+use loopwright_backend::{Backend, CompileOptions};
+use loopwright_compile::{KERNEL, Program as Compiled, Stages};
 use loopwright_graph::{Array, Binding, Graph, evaluate};
 use loopwright_kernel::interpret::{Arg, Grid, Program};
 use loopwright_kernel::passes::Pipeline;

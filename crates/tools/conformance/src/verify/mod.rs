@@ -9,7 +9,8 @@
 //! and written to a file that can be run again.
 //!
 //! ```
-//! use loopwright_backend::{Argument, Backend, CompileOptions, Compiler, KernelBackend};
+//! use loopwright_backend::{Argument, Backend, CompileOptions, KernelBackend};
+//! use loopwright_compile::Compiler;
 //! use loopwright_conformance::{VerifiedRun, Verifier};
 //! use loopwright_interp::Interp;
 //! use loopwright_kernel::passes::Pipeline;
@@ -56,7 +57,8 @@ use crate::error::ConformanceError;
 use crate::generate::{Arithmetic, Case};
 use crate::oracle::{Blame, Fault, Oracle};
 use crate::shrink::{Shrunk, shrink_until};
-use loopwright_backend::{Backend, CompileOptions, Program};
+use loopwright_backend::{Backend, CompileOptions};
+use loopwright_compile::Program;
 use loopwright_graph::{Array, Binding, NodeId};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_lower::KernelParam;

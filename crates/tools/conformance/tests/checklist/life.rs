@@ -1,7 +1,8 @@
 //! Lines 28, 29, 31 and 34: the life of a program.
 
 use crate::{arrays, backends, counting, program, strict};
-use loopwright_backend::{CompileOptions, Compiler};
+use loopwright_backend::CompileOptions;
+use loopwright_compile::Compiler;
 use loopwright_graph::{Array, Graph, parse, print};
 use loopwright_looptree::{
     LoopTree, Target, default_schedule, parse_schedule, parse_tree, print_schedule, print_tree,

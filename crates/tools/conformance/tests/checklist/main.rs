@@ -10,7 +10,8 @@ mod schedules;
 #[path = "../support/mod.rs"]
 mod support;
 
-use loopwright_backend::{Backend, CompileOptions, Compiler};
+use loopwright_backend::{Backend, CompileOptions};
+use loopwright_compile::Compiler;
 use loopwright_conformance::generate::plain_schedule;
 use loopwright_graph::{Array, Graph, NodeId, evaluate, parse};
 use loopwright_ops::same_value;

@@ -1,7 +1,7 @@
 //! Lines 1 to 12 and 20: programs.
 
 use crate::{arrays, backends, counting, program, refusal, run, strict};
-use loopwright_backend::Compiler;
+use loopwright_compile::Compiler;
 use loopwright_graph::evaluate;
 use loopwright_looptree::parse_schedule;
 use loopwright_ops::Op;

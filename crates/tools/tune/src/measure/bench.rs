@@ -5,7 +5,8 @@ use crate::error::TuneError;
 use crate::inputs::random_inputs;
 use crate::random::Generator;
 use crate::reference::Expected;
-use loopwright_backend::{Backend, Bound, CompileOptions, Compiler, backends};
+use loopwright_backend::{Backend, CompileOptions, backends};
+use loopwright_compile::{Bound, Compiler};
 use loopwright_graph::{Array, Binding, Graph, NodeId, parse};
 use loopwright_looptree::parse_schedule;
 use loopwright_text::Source;
@@ -174,7 +175,7 @@ impl Bench {
         let program = compiler
             .compile(&self.graph, schedule.as_ref())
             .map_err(|error| refused(error.to_string()))?;
-        let failed = |error: loopwright_backend::ProgramError| refused(error.to_string());
+        let failed = |error: loopwright_compile::ProgramError| refused(error.to_string());
         let mut bound = program.bind(&self.work.given()).map_err(failed)?;
         for (node, array) in &self.inputs {
             let name = &self.graph.node(*node).name;

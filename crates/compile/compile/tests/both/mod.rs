@@ -2,8 +2,9 @@
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
-use loopwright_backend::{Backend, Bound, CompileOptions, Compiler, Program};
+use loopwright_backend::{Backend, CompileOptions};
 use loopwright_cc::CcBackend;
+use loopwright_compile::{Bound, Compiler, Program};
 use loopwright_graph::{Array, Graph, parse};
 use loopwright_interp::Interp;
 use loopwright_text::Source;

@@ -3,8 +3,8 @@
 use crate::delegate::{Part, delegates, lower_delegated};
 use crate::program::ProgramError;
 use crate::spill::{FrameLimits, spill};
-use crate::timeline::stage;
-use crate::unit::CompileUnit;
+use loopwright_backend::CompileUnit;
+use loopwright_backend::stage;
 use loopwright_graph::rewrite::rewrite;
 use loopwright_graph::{Graph, NodeId};
 use loopwright_kernel::passes::Pipeline;

@@ -3,7 +3,7 @@
 mod both;
 
 use both::{bound, compilers, graph, output};
-use loopwright_backend::{LogRecord, Program, StoreLog};
+use loopwright_compile::{LogRecord, Program, StoreLog};
 use loopwright_looptree::parse_schedule;
 use loopwright_lower::KernelParam;
 use loopwright_text::Source;

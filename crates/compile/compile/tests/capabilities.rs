@@ -2,8 +2,9 @@
 
 use loopwright_backend::{
     Backend, BackendError, Capabilities, CompileOptions, Describe, Executable, KernelBackend,
-    Stages, Target,
+    Target,
 };
+use loopwright_compile::Stages;
 use loopwright_graph::parse;
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::Pipeline;

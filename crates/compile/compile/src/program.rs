@@ -2,10 +2,10 @@
 
 use crate::bound::Bound;
 use crate::delegate::Part;
-use crate::error::BackendError;
-use crate::kernel_backend::Executable;
 use crate::pack::Request;
 use crate::stages::{Plainer, Stages};
+use loopwright_backend::BackendError;
+use loopwright_backend::Executable;
 use loopwright_graph::{Binding, Graph, GraphError, NodeOp};
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::log_stores::StoreSite;
@@ -119,7 +119,8 @@ impl ProgramError {
 /// another program, safe functions would run a kernel on memory that it does not fit.
 ///
 /// ```compile_fail,E0624
-/// use loopwright_backend::{Executable, Program, Stages};
+/// use loopwright_backend::Executable;
+/// use loopwright_compile::{Program, Stages};
 /// use std::sync::Arc;
 ///
 /// fn with_code_of_another(stages: Stages, code: Arc<dyn Executable>) -> Program {

@@ -32,7 +32,7 @@ pub struct Packed {
 /// lives overlap do not. Deterministic.
 ///
 /// ```
-/// use loopwright_backend::{Request, pack};
+/// use loopwright_compile::{Request, pack};
 ///
 /// let request = |bytes, live| Request { bytes, align: 64, live };
 /// // The first and the last are never needed at the same time.

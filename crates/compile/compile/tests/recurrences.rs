@@ -3,7 +3,7 @@
 mod both;
 
 use both::{compilers, graph, output};
-use loopwright_backend::Stages;
+use loopwright_compile::Stages;
 use loopwright_graph::{Array, Binding, Graph, NodeId, evaluate, parse, print};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_looptree::{LoopTree, Target, parse_schedule, print_tree};

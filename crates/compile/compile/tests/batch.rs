@@ -3,7 +3,7 @@
 mod both;
 
 use both::{bound, compilers, graph, output};
-use loopwright_backend::{BatchEntry, KERNEL, ProgramError};
+use loopwright_compile::{BatchEntry, KERNEL, ProgramError};
 use loopwright_looptree::default_schedule;
 use std::sync::Arc;
 

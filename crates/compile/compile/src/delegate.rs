@@ -4,14 +4,14 @@
 //! each a kernel of its own that its backend compiles; what one part computes and another reads lies in
 //! scratch memory. To everybody above it is one program: [`Delegated`] runs the parts one after the other.
 
-use crate::error::BackendError;
-use crate::kernel_backend::{Argument, CompileOptions, Executable};
 use crate::program::ProgramError;
-use crate::registry::{Backend, Level};
 use crate::spill::FrameLimits;
 use crate::stages::{Optimised, Stages, validate, with_spilled};
-use crate::timeline::stage;
-use crate::unit::CompileUnit;
+use loopwright_backend::BackendError;
+use loopwright_backend::CompileUnit;
+use loopwright_backend::stage;
+use loopwright_backend::{Argument, CompileOptions, Executable};
+use loopwright_backend::{Backend, Level};
 use loopwright_graph::{Graph, NodeId, NodeOp};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{

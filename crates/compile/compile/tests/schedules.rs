@@ -4,8 +4,9 @@ mod both;
 
 use both::{bound, compilers, graph, output};
 use loopwright_backend::{
-    Backend, BackendError, CompileOptions, Compiler, Describe, Executable, KernelBackend, Target,
+    Backend, BackendError, CompileOptions, Describe, Executable, KernelBackend, Target,
 };
+use loopwright_compile::Compiler;
 use loopwright_interp::Interp;
 use loopwright_kernel::Module;
 use loopwright_looptree::{Effort, parse_schedule, print_schedule};

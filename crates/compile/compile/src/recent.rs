@@ -8,7 +8,7 @@ use std::hash::Hash;
 /// them stays theirs.
 ///
 /// ```
-/// use loopwright_backend::Recent;
+/// use loopwright_compile::Recent;
 ///
 /// let mut squares = Recent::new(8);
 /// for number in 0..100 {

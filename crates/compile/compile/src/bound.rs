@@ -1,9 +1,9 @@
 //! A program with sizes and memory, ready to run.
 
-use crate::kernel_backend::Argument;
 use crate::pack::pack;
 use crate::program::{Program, ProgramError};
 use crate::store_log::{LOG_RECORDS, StoreLog, clear_log, log_words};
+use loopwright_backend::Argument;
 use loopwright_graph::{Array, Binding, NodeId, NodeOp};
 use loopwright_lower::KernelParam;
 use loopwright_ops::{DType, Scalar};

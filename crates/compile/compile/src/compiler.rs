@@ -1,13 +1,13 @@
 //! Compiling programs, alone or several at once, each only once.
 
 use crate::delegate::{compile_delegated, refused_roots};
-use crate::error::BackendError;
-use crate::kernel_backend::{CompileOptions, Executable};
 use crate::program::{Program, ProgramError};
 use crate::recent::{RECENT_PROGRAMS, Recent};
-use crate::registry::{Backend, backends};
 use crate::spill::FrameLimits;
 use crate::stages::{KERNEL, Plainer, Scheduled, Stages, first_that_fits};
+use loopwright_backend::BackendError;
+use loopwright_backend::{Backend, backends};
+use loopwright_backend::{CompileOptions, Executable};
 use loopwright_graph::Graph;
 use loopwright_kernel::passes::Pipeline;
 use loopwright_looptree::{Effort, Order, Plan, Schedule, print_schedule};

@@ -3,10 +3,8 @@
 mod both;
 
 use both::{bound, graph, output};
-use loopwright_backend::{
-    Backend, BackendError, CompileOptions, Compiler, Program, ProgramError, Stages, Target,
-    backends,
-};
+use loopwright_backend::{Backend, BackendError, CompileOptions, Target, backends};
+use loopwright_compile::{Compiler, Program, ProgramError, Stages};
 use loopwright_graph::{Graph, NodeOp};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{Block, Inst, Module, Stmt, interpret};
