@@ -5,8 +5,8 @@ use loopwright_backend::{CompileOptions, Describe, KernelBackend};
 use loopwright_graph::{Graph, parse};
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::Pipeline;
-use loopwright_looptree::default_schedule;
 use loopwright_lower::lower;
+use loopwright_scheduler::default_schedule;
 use loopwright_text::Source;
 use loopwright_x86::{Level, X86};
 

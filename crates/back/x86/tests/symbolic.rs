@@ -4,9 +4,9 @@ use loopwright_backend::{Argument, CompileOptions, Describe, KernelBackend};
 use loopwright_graph::parse;
 use loopwright_kernel::interpret::{Arg, Grid, interpret};
 use loopwright_kernel::passes::Pipeline;
-use loopwright_looptree::default_schedule;
 use loopwright_lower::{KernelParam, lower};
 use loopwright_ops::Scalar;
+use loopwright_scheduler::default_schedule;
 use loopwright_text::Source;
 use loopwright_x86::{Level, X86};
 

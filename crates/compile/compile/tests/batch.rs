@@ -4,7 +4,7 @@ mod both;
 
 use both::{bound, compilers, graph, output};
 use loopwright_compile::{BatchEntry, KERNEL, ProgramError};
-use loopwright_looptree::default_schedule;
+use loopwright_scheduler::default_schedule;
 use std::sync::Arc;
 
 const PROGRAMS: [(&str, &str); 3] = [

@@ -8,8 +8,9 @@ use loopwright_compile::{Compiler, Program, ProgramError, Stages};
 use loopwright_graph::{Graph, NodeOp};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{Block, Inst, Module, Stmt, interpret};
-use loopwright_looptree::{Schedule, default_schedule};
+use loopwright_looptree::Schedule;
 use loopwright_ops::Op;
+use loopwright_scheduler::default_schedule;
 use std::sync::Arc;
 
 const PROGRAM: &str = "size N

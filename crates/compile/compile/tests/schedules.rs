@@ -9,7 +9,8 @@ use loopwright_backend::{
 use loopwright_compile::Compiler;
 use loopwright_interp::Interp;
 use loopwright_kernel::Module;
-use loopwright_looptree::{Effort, parse_schedule, print_schedule};
+use loopwright_looptree::{parse_schedule, print_schedule};
+use loopwright_scheduler::Effort;
 use loopwright_text::Source;
 use std::sync::Arc;
 

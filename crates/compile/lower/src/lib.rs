@@ -9,7 +9,8 @@
 //!
 //! ```
 //! use loopwright_graph::parse;
-//! use loopwright_looptree::{Target, default_schedule};
+//! use loopwright_looptree::Target;
+//! use loopwright_scheduler::default_schedule;
 //! use loopwright_lower::{KernelParam, lower};
 //! use loopwright_text::Source;
 //!

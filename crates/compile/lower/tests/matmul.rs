@@ -3,9 +3,10 @@
 use loopwright_graph::{DimId, Graph, GraphBuilder};
 use loopwright_kernel::interpret::{Arg, Grid, interpret};
 use loopwright_kernel::passes::Pipeline;
-use loopwright_looptree::{Target, default_schedule, print_tree};
+use loopwright_looptree::{Target, print_tree};
 use loopwright_lower::lower;
 use loopwright_ops::{DType, Op, ReduceOp};
+use loopwright_scheduler::default_schedule;
 use loopwright_symbolic::Expr;
 
 const WIDE: Target = Target {

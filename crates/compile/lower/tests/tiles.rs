@@ -4,9 +4,10 @@ use loopwright_graph::{Graph, parse};
 use loopwright_kernel::Module;
 use loopwright_kernel::interpret::{Arg, Grid, interpret};
 use loopwright_kernel::passes::Pipeline;
-use loopwright_looptree::{MatrixUnit, Order, Target, default_schedule, schedule};
+use loopwright_looptree::{MatrixUnit, Target};
 use loopwright_lower::{KernelParam, Lowered, lower};
 use loopwright_ops::{DType, Scalar};
+use loopwright_scheduler::{Order, default_schedule, schedule};
 use loopwright_text::Source;
 
 /// A machine with a matrix unit.

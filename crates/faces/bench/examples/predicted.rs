@@ -7,7 +7,8 @@
 use loopwright::backend::{Backend, CompileOptions, Target, backends};
 use loopwright::compile::Compiler;
 use loopwright::graph::{Array, Graph, parse};
-use loopwright::looptree::{LoopTree, estimate, parse_schedule};
+use loopwright::looptree::{LoopTree, parse_schedule};
+use loopwright::scheduler::estimate;
 use loopwright::text::Source;
 use std::error::Error;
 use std::time::Instant;

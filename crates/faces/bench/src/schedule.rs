@@ -5,7 +5,7 @@ use crate::report::{Measured, Row};
 use crate::sample::{median, seconds};
 use crate::work::{ours, parsed};
 use loopwright::backend::Target;
-use loopwright::looptree::{Order, schedule};
+use loopwright::scheduler::{Order, schedule};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;

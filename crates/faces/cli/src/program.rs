@@ -9,11 +9,10 @@ use loopwright::backend::{Backend, Hardware};
 use loopwright::compile::{Plainer, Program, ProgramError, Stages};
 use loopwright::graph::{Binding, Graph, GraphBuilder, GraphError, parse};
 use loopwright::kernel::passes::Pipeline;
-use loopwright::looptree::{
-    Plan as LoopPlan, Schedule, default_schedule, estimate, parse_schedule, replay,
-};
+use loopwright::looptree::{Plan as LoopPlan, Schedule, parse_schedule, replay};
 use loopwright::lower::LowerError;
 use loopwright::runtime::{Code, CodeOptions, Plan, RuntimeError};
+use loopwright::scheduler::{default_schedule, estimate};
 use loopwright::text::{Diagnostic, Source};
 use loopwright_config::Settings;
 use loopwright_tune::{ScheduleKey, ScheduleStore, processor};

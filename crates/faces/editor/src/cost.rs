@@ -2,7 +2,8 @@
 
 use loopwright::backend::Target;
 use loopwright::graph::Binding;
-use loopwright::looptree::{Estimate, Plan, ScheduleError, TreeRef, estimate};
+use loopwright::looptree::{Plan, ScheduleError, TreeRef};
+use loopwright::scheduler::{Estimate, estimate};
 use rustc_hash::FxHashMap;
 
 /// What the model says about a plan at these sizes.

@@ -5,9 +5,9 @@ use crate::units;
 use loopwright::backend::Target;
 use loopwright::graph::{Binding, Graph, NodeId};
 use loopwright::looptree::{
-    Allocation, Annotation, Estimate, LoopSpec, LoopTree, Plan, Storage, TreeNode, TreeRef,
-    allocations,
+    Allocation, Annotation, LoopSpec, LoopTree, Plan, Storage, TreeNode, TreeRef, allocations,
 };
+use loopwright::scheduler::Estimate;
 use rustc_hash::FxHashMap;
 use std::fmt::Write as _;
 

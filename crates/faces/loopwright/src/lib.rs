@@ -128,6 +128,7 @@ pub use loopwright_nn::{data, train};
 pub use loopwright_null as null;
 pub use loopwright_ops as ops;
 pub use loopwright_runtime as runtime;
+pub use loopwright_scheduler as scheduler;
 pub use loopwright_symbolic as symbolic;
 pub use loopwright_tensor as tensor;
 pub use loopwright_text as text;

@@ -39,7 +39,7 @@ impl Access {
     }
 
     /// The same in an array whose elements are neighbours along the dimension with the number `last`.
-    pub(crate) fn stride_with_last(&self, symbol: Symbol, last: usize) -> Stride {
+    pub fn stride_with_last(&self, symbol: Symbol, last: usize) -> Stride {
         let mut stride = Stride::Zero;
         for (at, index) in self.index.iter().enumerate() {
             let Some(index) = index else {
@@ -178,7 +178,7 @@ pub fn accesses(
 }
 
 /// Visits what a step computes inline and what it reads.
-pub(crate) fn walk(
+pub fn walk(
     graph: &Graph,
     step: NodeId,
     scheduled: &dyn Fn(NodeId) -> bool,
@@ -232,7 +232,7 @@ struct Walk<'a> {
 }
 
 /// What a walk comes by.
-pub(crate) enum Visit<'a> {
+pub enum Visit<'a> {
     /// Memory that is read, where, and whether only under a condition.
     Read(NodeId, &'a Env, bool),
     /// Memory that is read one step back along a dimension, and where.

@@ -99,7 +99,7 @@ fn iteration_dims(graph: &Graph, node: NodeId) -> Vec<DimId> {
 }
 
 /// Operations for one innermost element of a node, without its inputs'.
-pub(crate) fn node_flops(graph: &Graph, node: NodeId) -> u32 {
+pub fn node_flops(graph: &Graph, node: NodeId) -> u32 {
     match &graph.node(node).op {
         NodeOp::Map(op) => op.info().flops,
         NodeOp::Reduce { op, .. } | NodeOp::Scan { op, .. } => op.combine().info().flops,

@@ -137,7 +137,8 @@ pub enum ScheduleError {
 }
 
 impl ScheduleError {
-    pub(crate) fn symbolic(graph: &Graph, error: &loopwright_symbolic::Error) -> ScheduleError {
+    /// The error of an index expression, with the names that a graph gives its symbols.
+    pub fn symbolic(graph: &Graph, error: &loopwright_symbolic::Error) -> ScheduleError {
         let names = |symbol| graph.symbol_name(symbol);
         ScheduleError::Symbolic(error.display(&names).to_string())
     }

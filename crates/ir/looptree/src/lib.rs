@@ -54,24 +54,21 @@ mod access;
 mod allocation;
 mod cost;
 mod error;
-mod estimate;
 mod execute;
 mod mutate;
 mod plan;
 mod schedule;
-mod scheduler;
 mod target;
 mod text;
 mod tree;
 
-pub use access::{Access, Env, Stride, accesses, delayed_env, inputs_env, substitute};
+pub use access::{Access, Env, Stride, Visit, accesses, delayed_env, inputs_env, substitute, walk};
 pub use allocation::{
     Accumulator, Allocation, Axis, PRIVATE_BYTES, Slot, Storage, accumulator, allocations,
     allocations_in_parts, inner_accumulator,
 };
-pub use cost::{StepCost, bytes_moved, costs, flops};
+pub use cost::{StepCost, bytes_moved, costs, flops, node_flops};
 pub use error::ScheduleError;
-pub use estimate::{BoundBy, Estimate, StepEstimate, TYPICAL_SIZE, estimate};
 pub use execute::{Arithmetic, ExecuteError, NodeMemory, execute, execute_part};
 pub use mutate::{
     Cursor, Mutated, Mutation, MutationError, for_sharers, legal, maximise_reuse, mutate,
@@ -82,7 +79,6 @@ pub use schedule::{
     Annotation, Edit, LoopName, LoopSpec, NodeSchedule, Schedule, can_inline, carries, is_given,
     loop_dims,
 };
-pub use scheduler::{Effort, Explained, Order, Reasons, default_schedule, schedule, schedule_with};
 pub use target::{MatrixUnit, Target};
 pub use text::{
     MUTATIONS, Replayed, ScheduleFile, parse_mutation, parse_schedule, parse_schedule_file,

@@ -64,8 +64,11 @@ impl Plan {
         Plan::of_edited(program, graph, schedule)
     }
 
-    /// The same where the graph with the schedule's changes is there already.
-    pub(crate) fn of_edited(
+    /// The same for one who has `graph`, the program with the schedule's edits made ([`Schedule::edited`]), already.
+    ///
+    /// # Errors
+    /// What is wrong with the schedule.
+    pub fn of_edited(
         program: Arc<Graph>,
         graph: Arc<Graph>,
         schedule: Schedule,

@@ -2,10 +2,11 @@
 
 use loopwright_graph::{Array, Graph, NodeId, evaluate as reference, parse};
 use loopwright_looptree::{
-    Arithmetic, ExecuteError, LoopTree, NodeMemory, Target, default_schedule, execute,
-    execute_part, parse_schedule, parse_tree, print_tree,
+    Arithmetic, ExecuteError, LoopTree, NodeMemory, Target, execute, execute_part, parse_schedule,
+    parse_tree, print_tree,
 };
 use loopwright_ops::{DType, Op, OpError, Scalar, cast, evaluate, same_value};
+use loopwright_scheduler::default_schedule;
 use loopwright_text::Source;
 
 /// The arrays of parameters and results, by node.

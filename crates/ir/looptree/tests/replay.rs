@@ -2,9 +2,10 @@
 
 use loopwright_graph::{Graph, parse};
 use loopwright_looptree::{
-    Order, Plan, Replayed, ScheduleFile, Target, parse_schedule, parse_schedule_file,
-    print_schedule_file, replay, schedule,
+    Plan, Replayed, ScheduleFile, Target, parse_schedule, parse_schedule_file, print_schedule_file,
+    replay,
 };
+use loopwright_scheduler::{Order, schedule};
 use loopwright_text::Source;
 
 const PROGRAM: &str = "

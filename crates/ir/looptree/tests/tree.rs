@@ -3,9 +3,9 @@
 use loopwright_graph::{Graph, parse};
 use loopwright_looptree::{
     Annotation, LoopTree, Schedule, ScheduleError, Storage, Stride, Target, TreeNode, accesses,
-    allocations, bytes_moved, costs, default_schedule, flops, parse_schedule, parse_tree,
-    print_schedule, print_tree,
+    allocations, bytes_moved, costs, flops, parse_schedule, parse_tree, print_schedule, print_tree,
 };
+use loopwright_scheduler::default_schedule;
 use loopwright_symbolic::Expr;
 use loopwright_text::Source;
 

@@ -2,7 +2,8 @@
 
 use loopwright_compile::Program;
 use loopwright_graph::{Graph, GraphBuilder, NodeId, NodeOp};
-use loopwright_looptree::{LoopSpec, NodeSchedule, Order, Schedule, Target, is_given, loop_dims};
+use loopwright_looptree::{LoopSpec, NodeSchedule, Schedule, Target, is_given, loop_dims};
+use loopwright_scheduler::Order;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -185,7 +186,7 @@ pub(crate) fn carry_out(
     let mut plan = match schedule {
         Some(schedule) => schedule.clone(),
         None => {
-            let made = loopwright_looptree::schedule(stores.clone(), target, order);
+            let made = loopwright_scheduler::schedule(stores.clone(), target, order);
             let made = made.map_err(|error| error.to_string())?;
             made.plan.schedule().clone()
         }

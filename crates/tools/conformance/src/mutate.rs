@@ -8,9 +8,10 @@ use crate::generate::random_case;
 use crate::rng::Rng;
 use loopwright_graph::Graph;
 use loopwright_looptree::{
-    LoopTree, Target, default_schedule, parse_schedule, parse_tree, print_schedule, print_tree,
+    LoopTree, Target, parse_schedule, parse_tree, print_schedule, print_tree,
 };
 use loopwright_lower::lower;
+use loopwright_scheduler::default_schedule;
 use loopwright_text::Source;
 
 /// A text form.

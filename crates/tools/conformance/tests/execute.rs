@@ -7,10 +7,9 @@ use loopwright_conformance::Rng;
 use loopwright_conformance::features::FEATURES;
 use loopwright_conformance::generate::{Arithmetic, Case, random_case, random_schedule};
 use loopwright_graph::{Array, Graph, NodeId, evaluate as reference};
-use loopwright_looptree::{
-    LoopTree, NodeMemory, Schedule, Target, default_schedule, execute, print_tree,
-};
+use loopwright_looptree::{LoopTree, NodeMemory, Schedule, Target, execute, print_tree};
 use loopwright_ops::{Scalar, evaluate, same_value};
+use loopwright_scheduler::default_schedule;
 
 /// Random programs, each with a few schedules.
 const PROGRAMS: u64 = 3000;

@@ -8,11 +8,12 @@ use loopwright_kernel::interpret::{Arg, Grid, interpret};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{Access, Module, validate};
 use loopwright_looptree::{
-    LoopTree, Schedule, Target, default_schedule, parse_schedule, parse_tree, parts_by_delegate,
-    print_schedule, print_tree,
+    LoopTree, Schedule, Target, parse_schedule, parse_tree, parts_by_delegate, print_schedule,
+    print_tree,
 };
 use loopwright_lower::{KernelParam, Lowered, lower, lower_parts};
 use loopwright_ops::{DType, Scalar, same_value};
+use loopwright_scheduler::default_schedule;
 use loopwright_text::Source;
 use std::collections::HashMap;
 use std::ops::Range;

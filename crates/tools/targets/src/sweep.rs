@@ -17,7 +17,7 @@ use loopwright_interp::Interp;
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::passes::expand_math::Precision;
-use loopwright_looptree::{Effort, Order, schedule_with};
+use loopwright_scheduler::{Effort, Order, schedule_with};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -33,7 +33,8 @@ enum Judge {
 ///
 /// ```
 /// use loopwright_graph::parse;
-/// use loopwright_looptree::{Plan, Target, default_schedule};
+/// use loopwright_looptree::{Plan, Target};
+/// use loopwright_scheduler::default_schedule;
 /// use loopwright_text::Source;
 /// use loopwright_tune::agent::Session;
 /// use loopwright_tune::CostModel;

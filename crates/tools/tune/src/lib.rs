@@ -13,7 +13,8 @@
 //! ```
 //! use loopwright_graph::parse;
 //! use loopwright_interp as _; // the backend `interp`
-//! use loopwright_looptree::{Plan, Target, default_schedule};
+//! use loopwright_looptree::{Plan, Target};
+//! use loopwright_scheduler::default_schedule;
 //! use loopwright_text::Source;
 //! use loopwright_tune::agent::Session;
 //! use loopwright_tune::{Bench, FEATURES, Work};

@@ -1,7 +1,8 @@
 //! How long a plan will take, without running it: what decides which candidates are worth measuring.
 
 use loopwright_graph::Binding;
-use loopwright_looptree::{Plan, Target, estimate};
+use loopwright_looptree::{Plan, Target};
+use loopwright_scheduler::estimate;
 use loopwright_symbolic::Symbol;
 
 /// A model of what plans cost.

@@ -11,9 +11,9 @@ use crate::verbs::dump_plan::plan_text;
 use loopwright::compile::{Plainer, Program, Stages};
 use loopwright::graph::{Binding, Graph, GraphError, print};
 use loopwright::looptree::{
-    Allocation, Estimate, LoopTree, Storage, TreeNode, TreeRef, allocations, estimate,
-    print_schedule, print_tree,
+    Allocation, LoopTree, Storage, TreeNode, TreeRef, allocations, print_schedule, print_tree,
 };
+use loopwright::scheduler::{Estimate, estimate};
 use loopwright::symbolic::Expr;
 use loopwright_config::Settings;
 use std::process::ExitCode;

@@ -7,7 +7,7 @@ use crate::runtime::precision;
 use loopwright::backend::CompileOptions;
 use loopwright::compile::Compiler;
 use loopwright::graph::{Array, Binding, Graph};
-use loopwright::looptree::default_schedule;
+use loopwright::scheduler::default_schedule;
 use loopwright_config::Settings;
 use loopwright_editor::{EditorError, Seat, Session};
 use loopwright_tune::{fill_random, index_limit};

@@ -3,10 +3,9 @@
 use super::layout::{Arranged, arrange};
 use super::plan::PyPlan;
 use loopwright_graph::{Graph, NodeId, NodeOp};
-use loopwright_looptree::{
-    Allocation, Estimate, LoopTree, Storage, TreeNode, TreeRef, allocations,
-};
+use loopwright_looptree::{Allocation, LoopTree, Storage, TreeNode, TreeRef, allocations};
 use loopwright_ops::Scalar;
+use loopwright_scheduler::Estimate;
 use loopwright_symbolic::Expr;
 use pyo3::PyResult;
 use rustc_hash::FxHashMap;

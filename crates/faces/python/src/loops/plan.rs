@@ -11,9 +11,10 @@ use loopwright_backend::{Backend, backends};
 use loopwright_graph::{Binding, Graph, NodeId};
 use loopwright_looptree as looptree;
 use loopwright_looptree::{
-    Allocation, Changed, Cursor, Estimate, Mutation, Plan, Reasons, allocations, bytes_moved,
-    costs, estimate, flops, parse_mutation, reassociated,
+    Allocation, Changed, Cursor, Mutation, Plan, allocations, bytes_moved, costs, flops,
+    parse_mutation, reassociated,
 };
+use loopwright_scheduler::{Estimate, Reasons, estimate};
 use loopwright_text::Source;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -3,9 +3,10 @@
 use crate::program;
 use loopwright_graph::Graph;
 use loopwright_looptree::{
-    Access, LoopTree, Schedule, Storage, Target, accesses, allocations, bytes_moved, costs,
-    default_schedule, flops, parse_schedule,
+    Access, LoopTree, Schedule, Storage, Target, accesses, allocations, bytes_moved, costs, flops,
+    parse_schedule,
 };
+use loopwright_scheduler::default_schedule;
 use loopwright_symbolic::{Equation, Expr, Range, Symbol, affine, differentiate, isolate, unify};
 use loopwright_text::Source;
 

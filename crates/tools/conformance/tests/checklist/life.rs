@@ -5,9 +5,10 @@ use loopwright_backend::CompileOptions;
 use loopwright_compile::Compiler;
 use loopwright_graph::{Array, Graph, parse, print};
 use loopwright_looptree::{
-    LoopTree, Target, default_schedule, parse_schedule, parse_tree, print_schedule, print_tree,
+    LoopTree, Target, parse_schedule, parse_tree, print_schedule, print_tree,
 };
 use loopwright_ops::DType;
+use loopwright_scheduler::default_schedule;
 use loopwright_text::Source;
 
 const PRODUCT: &str =

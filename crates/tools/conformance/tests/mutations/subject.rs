@@ -4,10 +4,10 @@ use loopwright_conformance::Rng;
 use loopwright_conformance::generate::{Arithmetic, Case, random_array, random_case};
 use loopwright_graph::{Array, Graph, NodeId, evaluate as reference};
 use loopwright_looptree::{
-    LoopTree, Mutation, NodeMemory, Plan, Schedule, Target, default_schedule, execute,
-    print_mutation,
+    LoopTree, Mutation, NodeMemory, Plan, Schedule, Target, execute, print_mutation,
 };
 use loopwright_ops::{DType, Op, Scalar, evaluate, same_value};
+use loopwright_scheduler::default_schedule;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

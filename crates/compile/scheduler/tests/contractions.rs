@@ -1,7 +1,8 @@
 //! The schedules that contractions and what is around them get by themselves.
 
 use loopwright_graph::parse;
-use loopwright_looptree::{Order, Target, schedule};
+use loopwright_looptree::Target;
+use loopwright_scheduler::{Order, schedule};
 use loopwright_text::Source;
 
 const MACHINE: Target = Target {

@@ -2,35 +2,27 @@
 //!
 //! Five decisions, in this order:
 //!
-//! 1. What is changed of the program first ([`prepare`]): windows that may leave their input read a padded array; a
-//!    reduction along the dimension that lies contiguous keeps as many running values as vectors have lanes; one that
-//!    folds much into little is put in [`parts`] that threads take.
-//! 2. Which nodes are steps ([`steps`]): what is cheap is computed where it is read.
-//! 3. The loops of each step ([`nest`]): contractions ([`contraction`]) get a tile of registers and, where it pays, a
-//!    packed panel, or the tiles of a matrix unit ([`matrix_unit`]); reductions without reuse stream; everything else starts with the loops of what it reads, so that
-//!    the tree can share them.
-//! 4. The steps of a recurrence run in one loop along it ([`recurrence`]).
-//! 5. Which loops run on several threads ([`parallel`]).
+//! 1. What is changed of the program first ([`prepare`](crate::prepare)): windows that may leave their input read a padded
+//!    array; a reduction along the dimension that lies contiguous keeps as many running values as vectors have lanes; one
+//!    that reduces much to little is put in [`parts`](crate::parts) that threads take.
+//! 2. Which nodes are steps ([`steps`](crate::steps)): what is cheap is computed where it is read.
+//! 3. The loops of each step ([`nest`](crate::nest)): contractions ([`contraction`](crate::contraction)) get a tile of
+//!    registers and, where it pays, a packed panel, or the tiles of a matrix unit ([`matrix_unit`](crate::matrix_unit));
+//!    reductions without reuse stream; everything else starts with the loops of what it reads, so that the tree can
+//!    share them.
+//! 4. The steps of a recurrence run in one loop along it ([`recurrence`](crate::recurrence)).
+//! 5. Which loops run on several threads ([`parallel`](crate::parallel)).
 //!
 //! Every decision leaves a sentence behind that says why.
 
-mod contraction;
-mod matrix_unit;
-mod nest;
-mod parallel;
-mod parts;
-mod prepare;
-mod recurrence;
-mod steps;
-
-use crate::error::ScheduleError;
-use crate::plan::Plan;
-use crate::schedule::{Edit, LoopSpec, NodeSchedule, Schedule};
-use crate::target::Target;
+use crate::nest::Nest;
 use loopwright_graph::{DimId, Graph, GraphEditor, NodeId, SymbolInfo};
+use loopwright_looptree::Plan;
+use loopwright_looptree::ScheduleError;
+use loopwright_looptree::Target;
+use loopwright_looptree::{Edit, LoopSpec, NodeSchedule, Schedule};
 use loopwright_ops::DType;
 use loopwright_symbolic::{Expr, Symbol};
-use nest::Nest;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -172,7 +164,7 @@ pub fn schedule_with(
             steps.push(step);
         }
     }
-    recurrence::arrange(work.editor.graph(), &mut steps, &mut reasons);
+    crate::recurrence::arrange(work.editor.graph(), &mut steps, &mut reasons);
     let mut schedule = Schedule {
         edits: work.edits,
         steps,
@@ -182,36 +174,36 @@ pub fn schedule_with(
         false => Arc::new(work.editor.finish()),
     };
     let mut plan = Plan::of_edited(Arc::clone(&program), Arc::clone(&graph), schedule.clone())?;
-    if parallel::mark(&plan, target, &mut schedule, &mut reasons) {
+    if crate::parallel::mark(&plan, target, &mut schedule, &mut reasons) {
         plan = Plan::of_edited(program, graph, schedule)?;
     }
     Ok(Explained { plan, reasons })
 }
 
 /// A schedule in the making.
-struct Work<'a> {
-    editor: GraphEditor,
-    edits: Vec<Edit>,
+pub(crate) struct Work<'a> {
+    pub(crate) editor: GraphEditor,
+    pub(crate) edits: Vec<Edit>,
     /// Arrays that windows read in the place of those that they may leave.
-    padded: FxHashSet<NodeId>,
+    pub(crate) padded: FxHashSet<NodeId>,
     /// Steps that do not lie row-major: the dimension along which their elements are neighbours.
-    innermost: FxHashMap<NodeId, DimId>,
-    target: &'a Target,
-    order: Order,
+    pub(crate) innermost: FxHashMap<NodeId, DimId>,
+    pub(crate) target: &'a Target,
+    pub(crate) order: Order,
 }
 
 impl Work<'_> {
-    fn graph(&self) -> &Graph {
+    pub(crate) fn graph(&self) -> &Graph {
         self.editor.graph()
     }
 
     /// Lanes of a vector of elements, 1 where vectors do not pay. Narrow floats are computed with in `f32`.
-    fn lanes(&self, dtype: DType) -> i64 {
+    pub(crate) fn lanes(&self, dtype: DType) -> i64 {
         (i64::from(self.target.vector_bytes) / self.lane_dtype(dtype).bytes() as i64).max(1)
     }
 
     /// The dtype that elements have in lanes. C compilers make no good code of vectors of narrow floats.
-    fn lane_dtype(&self, dtype: DType) -> DType {
+    pub(crate) fn lane_dtype(&self, dtype: DType) -> DType {
         match dtype {
             DType::BF16 | DType::F16 if !self.target.c_compiler => DType::F32,
             other => other,
@@ -219,7 +211,7 @@ impl Work<'_> {
     }
 
     /// Makes a change to the program.
-    fn edit<T>(
+    pub(crate) fn edit<T>(
         &mut self,
         edit: Edit,
         make: impl FnOnce(&mut GraphEditor) -> Result<T, loopwright_graph::EditError>,
@@ -234,7 +226,7 @@ impl Work<'_> {
 const TYPICAL: i64 = 512;
 
 /// About how large an expression over sizes is.
-fn typical(graph: &Graph, expr: &Expr) -> i64 {
+pub(crate) fn typical(graph: &Graph, expr: &Expr) -> i64 {
     if let Some(known) = expr.as_const() {
         return known;
     }
@@ -247,4 +239,4 @@ fn typical(graph: &Graph, expr: &Expr) -> i64 {
     put.and_then(|expr| expr.as_const()).unwrap_or(TYPICAL)
 }
 
-type SpecList = SmallVec<[LoopSpec; 8]>;
+pub(crate) type SpecList = SmallVec<[LoopSpec; 8]>;

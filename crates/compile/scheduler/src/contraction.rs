@@ -1,14 +1,14 @@
 //! The loops of contractions: register tiles, packed panels, blocks that stay in a cache.
 
-use super::nest::{Axes, Loops, Nest};
-use super::steps::{Steps, reading_steps};
-use super::{Work, typical};
-use crate::access::{Access, Stride};
-use crate::error::ScheduleError;
-use crate::schedule::{
+use crate::nest::{Axes, Loops, Nest};
+use crate::schedule::{Work, typical};
+use crate::steps::{Steps, reading_steps};
+use loopwright_graph::{DimId, NodeId, NodeOp};
+use loopwright_looptree::ScheduleError;
+use loopwright_looptree::{Access, Stride};
+use loopwright_looptree::{
     Annotation, Edit, LoopName, LoopSpec, NodeSchedule, carries, is_given, loop_dims,
 };
-use loopwright_graph::{DimId, NodeId, NodeOp};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ struct Tile {
 
 impl Work<'_> {
     /// The loops of a reduction whose elements lie in lanes.
-    pub(super) fn reduction(
+    pub(crate) fn reduction(
         &mut self,
         node: NodeId,
         (vector, lanes): (DimId, i64),
@@ -153,7 +153,7 @@ impl Work<'_> {
 
     /// The order in which a step's elements lie with a dimension last; `None` where it is last anyway, and for results,
     /// which lie as the caller says.
-    pub(super) fn lanes_last(
+    pub(crate) fn lanes_last(
         &self,
         node: NodeId,
         vector: DimId,
@@ -171,7 +171,7 @@ impl Work<'_> {
     }
 
     /// A dimension other than the vector's along which some operand stays and another moves.
-    pub(super) fn reused_dim(
+    pub(crate) fn reused_dim(
         &self,
         node: NodeId,
         dims: &[DimId],
@@ -630,7 +630,7 @@ impl Work<'_> {
     }
 
     /// The nodes of a step's expression that read an array themselves.
-    pub(super) fn readers(&self, node: NodeId, array: NodeId, steps: &Steps) -> Vec<NodeId> {
+    pub(crate) fn readers(&self, node: NodeId, array: NodeId, steps: &Steps) -> Vec<NodeId> {
         let graph = self.graph();
         let mut open = vec![node];
         let mut seen = FxHashSet::default();

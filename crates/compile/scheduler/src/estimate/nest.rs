@@ -1,8 +1,8 @@
 //! How often the loops of a tree run, and what becomes of them in code.
 
-use crate::schedule::{Annotation, carries};
-use crate::tree::{LoopTree, TreeNode, TreeRef};
 use loopwright_graph::{DimId, Graph, NodeId, NodeOp};
+use loopwright_looptree::{Annotation, carries};
+use loopwright_looptree::{LoopTree, TreeNode, TreeRef};
 use smallvec::SmallVec;
 
 /// More rounds than this are not written out, and more lanes than this are not made; see `lower`.

@@ -1,13 +1,13 @@
 //! The steps of a recurrence: they run together in one loop along its dimension.
 
-use super::Reasons;
-use crate::schedule::{LoopSpec, NodeSchedule};
+use crate::schedule::Reasons;
 use loopwright_graph::{Graph, NodeId, Recurrence};
+use loopwright_looptree::{LoopSpec, NodeSchedule};
 use rustc_hash::FxHashMap;
 
 /// Puts the steps of each recurrence next to each other, with a loop along its dimension around them. What they do not
 /// need goes behind them, everything else before them.
-pub(super) fn arrange(
+pub(crate) fn arrange(
     graph: &Graph,
     steps: &mut [NodeSchedule],
     reasons: &mut FxHashMap<NodeId, Reasons>,

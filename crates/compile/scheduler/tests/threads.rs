@@ -1,9 +1,8 @@
 //! Which loops of the schedule that is made by itself run on several threads.
 
 use loopwright_graph::{Graph, parse};
-use loopwright_looptree::{
-    Annotation, Edit, LoopTree, Order, Schedule, Target, TreeNode, TreeRef, schedule,
-};
+use loopwright_looptree::{Annotation, Edit, LoopTree, Schedule, Target, TreeNode, TreeRef};
+use loopwright_scheduler::{Order, schedule};
 use loopwright_text::Source;
 
 fn machine(threads: u32) -> Target {

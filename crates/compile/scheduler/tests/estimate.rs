@@ -2,9 +2,8 @@
 //! certain.
 
 use loopwright_graph::{Graph, parse};
-use loopwright_looptree::{
-    BoundBy, Estimate, LoopTree, Schedule, StepEstimate, Target, costs, estimate, parse_schedule,
-};
+use loopwright_looptree::{LoopTree, Schedule, Target, costs, parse_schedule};
+use loopwright_scheduler::{BoundBy, Estimate, StepEstimate, estimate};
 use loopwright_text::Source;
 
 /// One core with 64-byte vectors, an L1 of 32 KiB, an L2 of 1 MiB and an L3 of 16 MiB.
@@ -314,7 +313,7 @@ fn every_kind_of_step_has_an_estimate() {
          output sorted\noutput running\noutput best\noutput looked\noutput left",
     );
     let target = WIDE;
-    let schedule = loopwright_looptree::default_schedule(&graph, &target).expect("there is one");
+    let schedule = loopwright_scheduler::default_schedule(&graph, &target).expect("there is one");
     let tree = LoopTree::new(&graph, &schedule).expect("the default is legal");
     let found = estimate(&graph, &schedule, &tree, &target, &|_| None).expect("sizes are known");
     for step in &found.steps {

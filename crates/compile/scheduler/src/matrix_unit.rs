@@ -4,12 +4,12 @@
 //! factors are copied first so that each tile lies in one piece, the right one with rows interleaved as the unit reads them.
 //! A block of running tiles stays in the unit while all that is folded goes by.
 
-use super::nest::{Axes, Loops, Nest};
-use super::steps::Steps;
-use super::{Order, Work};
-use crate::error::ScheduleError;
-use crate::schedule::{Annotation, Edit, can_inline, is_given, loop_dims};
+use crate::nest::{Axes, Loops, Nest};
+use crate::schedule::{Order, Work};
+use crate::steps::Steps;
 use loopwright_graph::{DimId, NodeId, NodeOp};
+use loopwright_looptree::ScheduleError;
+use loopwright_looptree::{Annotation, Edit, can_inline, is_given, loop_dims};
 use loopwright_ops::{DType, Op, ReduceOp};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const MOST_COLUMNS: i64 = 256;
 
 /// A contraction that a matrix unit computes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct UnitProduct {
+pub(crate) struct UnitProduct {
     row: DimId,
     col: DimId,
     fold: DimId,
@@ -36,12 +36,12 @@ pub(super) struct UnitProduct {
     depth: i64,
     together: i64,
     /// The product and the conversions of its factors, which the unit makes itself.
-    pub(super) inline: [NodeId; 3],
+    pub(crate) inline: [NodeId; 3],
 }
 
 impl Work<'_> {
     /// The contractions that the target's matrix unit computes.
-    pub(super) fn unit_products(
+    pub(crate) fn unit_products(
         &self,
         consumers: &[Vec<NodeId>],
     ) -> FxHashMap<NodeId, UnitProduct> {
@@ -149,7 +149,7 @@ impl Work<'_> {
     }
 
     /// The loops of a contraction in the matrix unit, behind those of the copies of its factors.
-    pub(super) fn unit_nests(
+    pub(crate) fn unit_nests(
         &mut self,
         node: NodeId,
         product: UnitProduct,

@@ -1,7 +1,8 @@
 //! Programs are scheduled for any machine: whatever its caches, registers and threads are, the loops are a nest.
 
 use loopwright_graph::parse;
-use loopwright_looptree::{Effort, MatrixUnit, Order, Plan, Target, schedule_with};
+use loopwright_looptree::{MatrixUnit, Plan, Target};
+use loopwright_scheduler::{Effort, Order, schedule_with};
 use loopwright_text::Source;
 
 /// A product of three matrices.

@@ -1,12 +1,12 @@
 //! Which nodes get code of their own, and in which order they run.
 
-use super::matrix_unit::UnitProduct;
-use super::prepare::feeds_reduction;
-use super::{Work, typical};
-use crate::access::accesses;
-use crate::error::ScheduleError;
-use crate::schedule::{can_inline, is_given, loop_dims};
+use crate::matrix_unit::UnitProduct;
+use crate::prepare::feeds_reduction;
+use crate::schedule::{Work, typical};
 use loopwright_graph::{Graph, NodeId, NodeOp};
+use loopwright_looptree::ScheduleError;
+use loopwright_looptree::accesses;
+use loopwright_looptree::{can_inline, is_given, loop_dims};
 use loopwright_ops::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -33,26 +33,26 @@ enum Role {
 }
 
 /// The steps of a graph.
-pub(super) struct Steps {
+pub(crate) struct Steps {
     roles: Vec<Role>,
     /// By node: who reads it.
-    pub(super) consumers: Vec<Vec<NodeId>>,
+    pub(crate) consumers: Vec<Vec<NodeId>>,
     /// The steps in an order in which they can run.
-    pub(super) order: Vec<NodeId>,
+    pub(crate) order: Vec<NodeId>,
     /// The steps that a matrix unit computes.
-    pub(super) in_unit: FxHashMap<NodeId, UnitProduct>,
+    pub(crate) in_unit: FxHashMap<NodeId, UnitProduct>,
 }
 
 impl Steps {
     /// Whether a node is a step; nodes that are newer than the choice are.
-    pub(super) fn contains(&self, node: NodeId) -> bool {
+    pub(crate) fn contains(&self, node: NodeId) -> bool {
         self.roles
             .get(node.0 as usize)
             .is_none_or(|role| *role != Role::Inline)
     }
 
     /// Why a node is a step.
-    pub(super) fn why(&self, node: NodeId) -> &'static str {
+    pub(crate) fn why(&self, node: NodeId) -> &'static str {
         match self.roles.get(node.0 as usize) {
             Some(Role::Inline) | None => "",
             Some(Role::Result) => "a result of the program",
@@ -68,7 +68,7 @@ impl Steps {
 
 impl Work<'_> {
     /// Chooses the steps.
-    pub(super) fn choose_steps(&self) -> Result<Steps, ScheduleError> {
+    pub(crate) fn choose_steps(&self) -> Result<Steps, ScheduleError> {
         let graph = self.graph();
         let order = in_order(graph);
         let consumers = graph.consumers();
@@ -164,7 +164,7 @@ fn readers_next(graph: &Graph, steps: &mut Steps) {
 }
 
 /// All nodes, each after what it reads, otherwise as they are numbered; those of a recurrence together.
-pub(super) fn in_order(graph: &Graph) -> Vec<NodeId> {
+pub(crate) fn in_order(graph: &Graph) -> Vec<NodeId> {
     let order = after_inputs(graph);
     if graph.delays().next().is_none() {
         return order;
@@ -371,7 +371,7 @@ fn separate_states(graph: &Graph, roles: &mut [Role]) -> Result<(), ScheduleErro
 }
 
 /// The steps that read a node, itself or through what they compute inline.
-pub(super) fn reading_steps(node: NodeId, steps: &Steps) -> Vec<NodeId> {
+pub(crate) fn reading_steps(node: NodeId, steps: &Steps) -> Vec<NodeId> {
     let mut open = vec![node];
     let mut seen = FxHashSet::default();
     let mut found = Vec::new();

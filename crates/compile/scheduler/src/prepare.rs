@@ -1,11 +1,11 @@
 //! What is changed of the program before anything else: padding, and reductions in stages.
 
-use super::steps::{Steps, in_order, reading_steps};
-use super::{Order, Work, typical};
-use crate::access::{Access, Stride, accesses};
-use crate::error::ScheduleError;
-use crate::schedule::{Edit, can_inline, is_given};
+use crate::schedule::{Order, Work, typical};
+use crate::steps::{Steps, in_order, reading_steps};
 use loopwright_graph::{DimId, Graph, Keep, NodeId, NodeOp};
+use loopwright_looptree::ScheduleError;
+use loopwright_looptree::{Access, Stride, accesses};
+use loopwright_looptree::{Edit, can_inline, is_given};
 use loopwright_ops::{DType, Op};
 use loopwright_symbolic::{Bounds, Symbol};
 use rustc_hash::FxHashSet;
@@ -35,7 +35,7 @@ const FULLER: i64 = 10;
 
 /// How the elements of a reduction can lie in the lanes of vectors.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Lanes {
+pub(crate) enum Lanes {
     /// Along a dimension that it has, as everything it reads lies.
     Along(DimId),
     /// Along a dimension that it has, if these arrays are copied so that they lie along it.
@@ -46,7 +46,7 @@ pub(super) enum Lanes {
 
 impl Work<'_> {
     /// Makes the changes.
-    pub(super) fn prepare(&mut self) -> Result<(), ScheduleError> {
+    pub(crate) fn prepare(&mut self) -> Result<(), ScheduleError> {
         if self.target.vector_bytes == 0 {
             return Ok(());
         }
@@ -130,7 +130,7 @@ impl Work<'_> {
     }
 
     /// What a step reads.
-    pub(super) fn reads(&self, node: NodeId, steps: &Steps) -> Result<Vec<Access>, ScheduleError> {
+    pub(crate) fn reads(&self, node: NodeId, steps: &Steps) -> Result<Vec<Access>, ScheduleError> {
         let graph = self.graph();
         accesses(graph, node, &|node| steps.contains(node))
             .map_err(|error| ScheduleError::symbolic(graph, &error))
@@ -148,7 +148,7 @@ impl Work<'_> {
 
     /// Lanes along the dimension along which what a step reads lies, where that is not the last one: the step then lies so,
     /// too. Between convolutions with their channels in lanes, everything has its channels in lanes.
-    pub(super) fn lanes_as_read(
+    pub(crate) fn lanes_as_read(
         &self,
         node: NodeId,
         reads: &[Access],
@@ -196,7 +196,7 @@ impl Work<'_> {
 
     /// Whether a reduction that does not have a dimension reads a step with its vectors along the step's last one. It would have
     /// none if the step lay along the other.
-    pub(super) fn is_wanted_in_rows(
+    pub(crate) fn is_wanted_in_rows(
         &self,
         node: NodeId,
         other: DimId,
@@ -224,7 +224,7 @@ impl Work<'_> {
     }
 
     /// How the elements of a step can lie in the lanes of vectors, if they can.
-    pub(super) fn lanes_of(&self, node: NodeId, reads: &[Access], steps: &Steps) -> Option<Lanes> {
+    pub(crate) fn lanes_of(&self, node: NodeId, reads: &[Access], steps: &Steps) -> Option<Lanes> {
         let graph = self.graph();
         let parts = graph.node(node);
         let dtype = match &parts.op {
@@ -342,7 +342,7 @@ impl Work<'_> {
     }
 
     /// Whether everything that a step computes anew along a dimension has one dtype in lanes and ops that vector units have.
-    pub(super) fn is_plain(
+    pub(crate) fn is_plain(
         &self,
         node: NodeId,
         dtype: DType,
@@ -418,7 +418,7 @@ fn gives_mask(op: Op) -> bool {
 }
 
 /// By node: whether a reduction reads it, itself or through what is computed where it is read.
-pub(super) fn feeds_reduction(graph: &Graph, order: &[NodeId]) -> Vec<bool> {
+pub(crate) fn feeds_reduction(graph: &Graph, order: &[NodeId]) -> Vec<bool> {
     let mut feeds = vec![false; order.len()];
     for node in order.iter().rev().copied() {
         let parts = graph.node(node);

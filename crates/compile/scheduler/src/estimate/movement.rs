@@ -1,9 +1,9 @@
 //! What a step reads and writes, how that moves with its loops, and how many cache lines it covers.
 
 use super::nest::Chain;
-use crate::access::Env;
-use crate::allocation::{self as memory, Allocation, PRIVATE_BYTES, Storage};
 use loopwright_graph::{DimId, Graph, NodeId, SymbolInfo};
+use loopwright_looptree::Env;
+use loopwright_looptree::{self as looptree, Allocation, PRIVATE_BYTES, Storage};
 use loopwright_symbolic::{Expr, Symbol, affine};
 use smallvec::SmallVec;
 
@@ -94,7 +94,7 @@ impl Mover<'_> {
         let width = parts.dtype.bytes() as f64;
         let laid = match allocation {
             Some(allocation) => allocation.axes.clone(),
-            None => memory::Axis::row_major(&parts.dims),
+            None => looptree::Axis::row_major(&parts.dims),
         };
         let mut axes: SmallVec<[Axis; 4]> = SmallVec::new();
         for along in &laid {

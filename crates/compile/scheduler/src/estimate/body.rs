@@ -3,8 +3,8 @@
 use super::movement::{Along, Movement};
 use super::nest::{Around, Chain, Form};
 use super::operations::{Work, combine_latency, division_cycles, folds_in_any_order};
-use crate::target::Target;
 use loopwright_graph::{Graph, NodeId, NodeOp};
+use loopwright_looptree::Target;
 
 /// Cycles from a store to a load of the same place.
 const FORWARDING: f64 = 5.0;

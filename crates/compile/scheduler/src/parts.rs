@@ -2,11 +2,11 @@
 //!
 //! How many parts there are does not depend on how many threads, so that neither does the result.
 
-use super::prepare::Lanes;
-use super::{Order, Work, typical};
-use crate::error::ScheduleError;
-use crate::schedule::{Edit, loop_dims};
+use crate::prepare::Lanes;
+use crate::schedule::{Order, Work, typical};
 use loopwright_graph::{DimId, Keep, MAX_STAGE, NodeId, NodeOp};
+use loopwright_looptree::ScheduleError;
+use loopwright_looptree::{Edit, loop_dims};
 use std::sync::Arc;
 
 /// Parts of a reduction at least: enough for threads to find some more when they are done with one.
@@ -26,7 +26,7 @@ const WIDE: i64 = 1024;
 
 impl Work<'_> {
     /// Puts reductions in parts that have too few elements for threads to share and fold many.
-    pub(super) fn part_reductions(&mut self) -> Result<(), ScheduleError> {
+    pub(crate) fn part_reductions(&mut self) -> Result<(), ScheduleError> {
         if self.target.threads < 2 {
             return Ok(());
         }

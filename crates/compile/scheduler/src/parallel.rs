@@ -7,14 +7,14 @@
 //!
 //! None of this changes in which order anything is added, so results do not depend on the number of threads.
 
-use super::{Reasons, typical};
-use crate::access::{Visit, walk};
-use crate::cost::node_flops;
-use crate::plan::Plan;
-use crate::schedule::{Annotation, NodeSchedule, Schedule, carries, loop_dims};
-use crate::target::Target;
-use crate::tree::{LoopTree, TreeRef};
+use crate::schedule::{Reasons, typical};
 use loopwright_graph::{Graph, NodeId, NodeOp};
+use loopwright_looptree::Plan;
+use loopwright_looptree::Target;
+use loopwright_looptree::node_flops;
+use loopwright_looptree::{Annotation, NodeSchedule, Schedule, carries, loop_dims};
+use loopwright_looptree::{LoopTree, TreeRef};
+use loopwright_looptree::{Visit, walk};
 use loopwright_ops::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -39,7 +39,7 @@ const ROUND_CYCLES: f64 = 400.0;
 const BYTES_PER_CYCLE: f64 = 8.0;
 
 /// Marks loops that are worth several threads; says whether there are any.
-pub(super) fn mark(
+pub(crate) fn mark(
     plan: &Plan,
     target: &Target,
     schedule: &mut Schedule,

@@ -1,8 +1,8 @@
 //! What operations cost beside an addition.
 
-use crate::access::{Visit, walk};
-use crate::schedule::is_given;
 use loopwright_graph::{Graph, NodeId, NodeOp};
+use loopwright_looptree::is_given;
+use loopwright_looptree::{Visit, walk};
 use loopwright_ops::{DType, Op, ReduceOp};
 use loopwright_symbolic::Error;
 

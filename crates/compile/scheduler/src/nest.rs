@@ -1,13 +1,13 @@
 //! The loops of a step.
 
-use super::prepare::Lanes;
-use super::steps::Steps;
-use super::{SpecList, Work, typical};
-use crate::access::{Access, Visit, walk};
-use crate::cost::node_flops;
-use crate::error::ScheduleError;
-use crate::schedule::{Annotation, LoopName, LoopSpec, NodeSchedule, carries, loop_dims};
+use crate::prepare::Lanes;
+use crate::schedule::{SpecList, Work, typical};
+use crate::steps::Steps;
 use loopwright_graph::{DimId, Graph, NodeId, NodeOp};
+use loopwright_looptree::ScheduleError;
+use loopwright_looptree::node_flops;
+use loopwright_looptree::{Access, Visit, walk};
+use loopwright_looptree::{Annotation, LoopName, LoopSpec, NodeSchedule, carries, loop_dims};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
@@ -24,11 +24,11 @@ const STREAM_ROWS: i64 = 4;
 const TILE_FLOPS: u32 = 16;
 
 /// A step, and why it is as it is.
-pub(super) struct Nest {
-    pub(super) step: NodeSchedule,
+pub(crate) struct Nest {
+    pub(crate) step: NodeSchedule,
     /// Why it is a step, where that is not for the reasons of [`Steps`].
-    pub(super) why: Option<&'static str>,
-    pub(super) reasons_of_loops: SmallVec<[Cow<'static, str>; 8]>,
+    pub(crate) why: Option<&'static str>,
+    pub(crate) reasons_of_loops: SmallVec<[Cow<'static, str>; 8]>,
 }
 
 /// Loops, each with the reason for it, outermost first.
@@ -37,14 +37,14 @@ pub(super) struct Nest {
 /// as large as the loop around it, or as nothing. Such a loop has one iteration and is left out; and every dimension
 /// that is left open gets its last loop when the nest is finished.
 #[derive(Default)]
-pub(super) struct Loops {
+pub(crate) struct Loops {
     specs: SpecList,
     reasons: SmallVec<[Cow<'static, str>; 8]>,
 }
 
 impl Loops {
     /// Adds a loop, unless the loops around it leave it a single iteration.
-    pub(super) fn push(
+    pub(crate) fn push(
         &mut self,
         dim: DimId,
         step: i64,
@@ -63,12 +63,12 @@ impl Loops {
         self.reasons.push(why.into());
     }
 
-    pub(super) fn serial(&mut self, dim: DimId, step: i64, why: impl Into<Cow<'static, str>>) {
+    pub(crate) fn serial(&mut self, dim: DimId, step: i64, why: impl Into<Cow<'static, str>>) {
         self.push(dim, step, Annotation::Serial, why);
     }
 
     /// How far a dimension is covered: the step of its innermost loop.
-    pub(super) fn step_of(&self, dim: DimId) -> Option<i64> {
+    pub(crate) fn step_of(&self, dim: DimId) -> Option<i64> {
         let mut inner = self.specs.iter().rev();
         inner.find(|spec| spec.dim == dim).map(|spec| spec.step)
     }
@@ -79,7 +79,7 @@ impl Loops {
     }
 
     /// Leaves out a loop for which something holds, and all inside it.
-    pub(super) fn cut_at(&mut self, holds: impl FnMut(&LoopSpec) -> bool) {
+    pub(crate) fn cut_at(&mut self, holds: impl FnMut(&LoopSpec) -> bool) {
         if let Some(at) = self.specs.iter().position(holds) {
             self.specs.truncate(at);
             self.reasons.truncate(at);
@@ -87,7 +87,7 @@ impl Loops {
     }
 
     /// The rest of a dimension in the lanes of vectors.
-    pub(super) fn vectors(&mut self, dim: DimId, lanes: i64) {
+    pub(crate) fn vectors(&mut self, dim: DimId, lanes: i64) {
         self.serial(dim, lanes, "a vector at a time");
         self.push(
             dim,
@@ -98,7 +98,7 @@ impl Loops {
     }
 
     /// The step of a node with these loops.
-    pub(super) fn into_nest(
+    pub(crate) fn into_nest(
         mut self,
         graph: &Graph,
         node: NodeId,
@@ -118,13 +118,13 @@ impl Loops {
 /// The order in which a step's elements lie in memory, outermost first: a layout whatever is put in, as [`Loops`] are a
 /// nest.
 #[derive(Default)]
-pub(super) struct Axes {
+pub(crate) struct Axes {
     names: SmallVec<[LoopName; 4]>,
 }
 
 impl Axes {
     /// Adds an axis, unless the axes around it leave it a single element.
-    pub(super) fn push(&mut self, dim: DimId, step: i64) {
+    pub(crate) fn push(&mut self, dim: DimId, step: i64) {
         let step = step.max(1);
         let mut inner = self.names.iter().rev();
         let covered = inner.find(|name| name.dim == dim).map(|name| name.step);
@@ -134,7 +134,7 @@ impl Axes {
     }
 
     /// The layout of a node.
-    pub(super) fn into_layout(mut self, graph: &Graph, node: NodeId) -> SmallVec<[LoopName; 4]> {
+    pub(crate) fn into_layout(mut self, graph: &Graph, node: NodeId) -> SmallVec<[LoopName; 4]> {
         for dim in &graph.node(node).dims {
             self.push(*dim, 1);
         }
@@ -149,7 +149,7 @@ fn is_inside(covered: Option<i64>, step: i64) -> bool {
 
 impl Work<'_> {
     /// The loops of a step, behind those of what is packed for it.
-    pub(super) fn nests(
+    pub(crate) fn nests(
         &mut self,
         node: NodeId,
         steps: &Steps,
@@ -193,14 +193,14 @@ impl Work<'_> {
     }
 
     /// The plainest loops of a step.
-    pub(super) fn plain_nest(&self, node: NodeId) -> Nest {
+    pub(crate) fn plain_nest(&self, node: NodeId) -> Nest {
         let mut nest = Loops::default().into_nest(self.graph(), node, None);
         nest.step.share = Some(0);
         nest
     }
 
     /// The outer loops of the step before, as far as it is read element by element in them.
-    pub(super) fn shared(
+    pub(crate) fn shared(
         &self,
         node: NodeId,
         dims: &[DimId],
@@ -356,7 +356,7 @@ impl Work<'_> {
 
     /// The loops of a reduction in which every element is read once: rows are added to running values that fit the
     /// first-level cache, in the order in which they lie in memory.
-    pub(super) fn stream(&self, node: NodeId, dims: &[DimId], vector: DimId, lanes: i64) -> Loops {
+    pub(crate) fn stream(&self, node: NodeId, dims: &[DimId], vector: DimId, lanes: i64) -> Loops {
         let graph = self.graph();
         let folded = |dim: &DimId| carries(graph, node, *dim);
         let mut loops = Loops::default();

@@ -3,9 +3,9 @@
 use super::movement::LINE;
 use super::nest::Nests;
 use super::{Analysed, common};
-use crate::target::Target;
-use crate::tree::{LoopTree, TreeRef};
 use loopwright_graph::NodeId;
+use loopwright_looptree::Target;
+use loopwright_looptree::{LoopTree, TreeRef};
 use rustc_hash::FxHashMap;
 
 /// How much of each cache a program can use before it loses what it needs again: caches do not drop exactly

@@ -1,7 +1,8 @@
 //! The schedules that rows of a matrix get by themselves: reductions along them, masks of indices, and pieces put together.
 
 use loopwright_graph::parse;
-use loopwright_looptree::{Order, Target, schedule};
+use loopwright_looptree::Target;
+use loopwright_scheduler::{Order, schedule};
 use loopwright_text::Source;
 
 const MACHINE: Target = Target {
