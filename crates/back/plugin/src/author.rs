@@ -12,10 +12,10 @@ use crate::abi::{
 use crate::arguments::text_of;
 use loopwright_backend::{
     Argument, Backend, BackendError, Capabilities, CompileOptions, CompileUnit, Describe,
-    Executable, KernelBackend, LoopBackend, Scheduler,
+    Executable, KernelBackend, KernelLaunch, LoopBackend, Scheduler,
 };
 use loopwright_graph::Graph;
-use loopwright_looptree::parse_schedule;
+use loopwright_looptree::{Plan, parse_schedule};
 use loopwright_lower::{KernelParam, lower};
 use loopwright_ops::{DType, Scalar};
 use loopwright_text::{Diagnostic, Source};
@@ -413,25 +413,23 @@ fn compile_loops(
     let source = Source::new("schedule", schedule);
     let schedule =
         parse_schedule(&source, &written).map_err(|error| unreadable(&source, &error))?;
-    let graph = schedule
-        .edited(&written)
-        .map_err(|error| Failed::because(format!("the host's schedule: {error}")))?
-        .into_owned();
+    let plan = Plan::new(written, schedule)
+        .map_err(|error| Failed::because(format!("the host's schedule: {error}")))?;
     // Loop backends do not look at the kernel, but which arguments there are follows from it.
-    let lowered = lower(&graph, &schedule, name)
+    let lowered = lower(&plan, name)
         .map_err(|error| Failed::because(format!("the host's program: {error}")))?;
+    let launch = KernelLaunch {
+        backend: None,
+        module: lowered.module,
+        params: lowered.params,
+    };
     let unit = CompileUnit {
-        kernel: name,
-        module: &lowered.module,
-        params: &lowered.params,
-        graph: &graph,
-        written: &written,
-        schedule: &schedule,
-        tree: &lowered.tree,
+        launch: &launch,
+        plan: &plan,
     };
     let executable = backend.compile(&[unit], options)?.pop();
     let executable = executable.ok_or_else(|| Failed::because("the backend gives no code"))?;
-    let named = lowered.params.iter().map(|param| named(&graph, param));
+    let named = launch.params.iter().map(|param| named(plan.graph(), param));
     Ok(Compiled {
         executable,
         named: Some(named.collect()),

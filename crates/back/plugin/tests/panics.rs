@@ -1,8 +1,11 @@
 //! A backend of Rust that panics: the panics end at the border, as errors.
 
 use loopwright_backend::{
-    Argument, BackendError, CompileOptions, Describe, Executable, KernelBackend, Unavailable,
+    Argument, BackendError, CompileOptions, CompileUnit, Describe, Executable, KernelBackend,
+    KernelLaunch, Target, Unavailable,
 };
+use loopwright_compile::Kernels;
+use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{Module, parse};
 use loopwright_text::Source;
 use std::path::Path;
@@ -113,17 +116,18 @@ fn compiled(
     backend: &loopwright_backend::Backend,
     module: &Module,
 ) -> Result<Arc<dyn Executable>, BackendError> {
-    use loopwright_backend::CompileUnit;
     let source = Source::new("none.lw", "loopwright program 1\noutput x = 1\n");
     let graph = loopwright_graph::parse(&source).expect("the program is right");
+    let kernels = Kernels::new(&graph, None, &Target::SCALAR, &Pipeline::standard());
+    let plan = kernels.expect("it becomes a kernel").plan;
+    let launch = KernelLaunch {
+        backend: None,
+        module: module.clone(),
+        params: Vec::new(),
+    };
     let unit = CompileUnit {
-        kernel: "k",
-        module,
-        params: &[],
-        graph: &graph,
-        written: &graph,
-        schedule: &loopwright_looptree::Schedule::default(),
-        tree: &loopwright_looptree::LoopTree::default(),
+        launch: &launch,
+        plan: &plan,
     };
     let code = backend.compile(&[unit], &CompileOptions::default())?.pop();
     Ok(code.expect("one for each unit"))

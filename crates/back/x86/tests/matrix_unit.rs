@@ -6,7 +6,7 @@ use loopwright_graph::{Graph, parse};
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::Pipeline;
 use loopwright_lower::lower;
-use loopwright_scheduler::default_schedule;
+use loopwright_scheduler::{Order, schedule};
 use loopwright_text::Source;
 use loopwright_x86::{Level, X86};
 
@@ -26,9 +26,8 @@ fn product(dtype: &str, sum: &str, [i, k, j]: [u32; 3]) -> Graph {
 /// The kernel that the schedule for a machine with a matrix unit gives.
 fn kernel(graph: &Graph, backend: &X86) -> Module {
     let graph = graph.clone().with_stores();
-    let schedule = default_schedule(&graph, &backend.target()).unwrap();
-    let edited = schedule.edited(&graph).unwrap();
-    let mut module = lower(&edited, &schedule, "program").unwrap().module;
+    let made = schedule(graph, &backend.target(), Order::Free).unwrap();
+    let mut module = lower(&made.plan, "program").unwrap().module;
     Pipeline::standard().run(&mut module, &mut |_, _| {});
     module
 }

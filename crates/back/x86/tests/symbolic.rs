@@ -6,7 +6,7 @@ use loopwright_kernel::interpret::{Arg, Grid, interpret};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_lower::{KernelParam, lower};
 use loopwright_ops::Scalar;
-use loopwright_scheduler::default_schedule;
+use loopwright_scheduler::{Order, schedule};
 use loopwright_text::Source;
 use loopwright_x86::{Level, X86};
 
@@ -34,9 +34,9 @@ fn products_are_those_of_the_interpreter_at_every_tail() {
             println!("skipped: {why}");
             continue;
         }
-        let schedule = default_schedule(&graph, &backend.target()).expect("it has a schedule");
-        let edited = schedule.edited(&graph).expect("the schedule fits");
-        let mut lowered = lower(&edited, &schedule, "program").expect("it has a kernel");
+        let made = schedule(graph.clone(), &backend.target(), Order::Free);
+        let plan = made.expect("it has a schedule").plan;
+        let mut lowered = lower(&plan, "program").expect("it has a kernel");
         Pipeline::standard().run(&mut lowered.module, &mut |_, _| {});
         // What is packed is never larger than this.
         let packed = vec![f32::NAN; 1 << 16];

@@ -45,4 +45,4 @@ pub use prepared::{PreparedArgument, PreparedCall};
 pub use registry::{Backend, Level, Refusals, Registration, backends, register};
 pub use signature::{Signature, SignatureParam, Takes};
 pub use timeline::{StageTime, stage, timed};
-pub use unit::CompileUnit;
+pub use unit::{CompileUnit, KernelLaunch};

@@ -6,7 +6,7 @@ use crate::kernel_backend::{Argument, CompileOptions, Executable};
 use crate::unit::CompileUnit;
 use loopwright_graph::{Binding, Graph, NodeId};
 use loopwright_looptree::{
-    Allocation, Arithmetic, LoopTree, NodeMemory, Schedule, allocations, execute, print_tree,
+    Allocation, Arithmetic, LoopTree, NodeMemory, Plan, Schedule, execute, print_tree,
 };
 use loopwright_lower::KernelParam;
 use rustc_hash::FxHashMap;
@@ -52,63 +52,50 @@ where
 /// it, and what follows from them. Clones share everything.
 #[derive(Clone)]
 pub struct LoopProgram {
-    parts: Arc<Parts>,
-}
-
-struct Parts {
-    name: String,
-    graph: Graph,
-    written: Graph,
-    schedule: Schedule,
-    tree: LoopTree,
-    allocations: FxHashMap<NodeId, Allocation>,
+    name: Arc<str>,
+    plan: Plan,
 }
 
 impl LoopProgram {
     fn new(unit: &CompileUnit<'_>) -> Result<LoopProgram, String> {
-        let allocations =
-            allocations(unit.graph, unit.schedule, unit.tree).map_err(|error| error.to_string())?;
+        // From here on they are known.
+        unit.plan.allocations().map_err(|error| error.to_string())?;
         Ok(LoopProgram {
-            parts: Arc::new(Parts {
-                name: unit.kernel.to_owned(),
-                graph: unit.graph.clone(),
-                written: unit.written.clone(),
-                schedule: unit.schedule.clone(),
-                tree: unit.tree.clone(),
-                allocations,
-            }),
+            name: unit.launch.kernel().into(),
+            plan: unit.plan.clone(),
         })
     }
 
     /// What it is called.
     pub fn name(&self) -> &str {
-        &self.parts.name
+        &self.name
     }
 
     /// The program; every result is a node of its own ([`Graph::with_stores`]), and the changes that the schedule makes
     /// to it are made. Nodes that are new come last, behind their readers.
     pub fn graph(&self) -> &Graph {
-        &self.parts.graph
+        self.plan.graph()
     }
 
     /// The same without those changes: what the text of the schedule is for.
     pub fn written(&self) -> &Graph {
-        &self.parts.written
+        self.plan.program()
     }
 
     /// The steps with their loops.
     pub fn schedule(&self) -> &Schedule {
-        &self.parts.schedule
+        self.plan.schedule()
     }
 
     /// The loops and what they compute, in the order in which that runs.
     pub fn tree(&self) -> &LoopTree {
-        &self.parts.tree
+        self.plan.tree()
     }
 
     /// What the steps need memory for, how much of it and for how long.
     pub fn allocations(&self) -> &FxHashMap<NodeId, Allocation> {
-        &self.parts.allocations
+        let known = self.plan.allocations();
+        known.expect("they were computed when the program was made")
     }
 
     /// Code that runs the program's loops as they stand and computes the elements with this arithmetic.
@@ -209,29 +196,29 @@ impl LoopExecutable {
     ) -> Result<LoopExecutable, BackendError> {
         let refuse = |reason: String| BackendError::Unsupported {
             backend: backend.name().to_owned(),
-            kernel: unit.kernel.to_owned(),
+            kernel: unit.launch.kernel().to_owned(),
             reason,
         };
-        if unit.params.contains(&KernelParam::Log) {
+        if unit.launch.params.contains(&KernelParam::Log) {
             return Err(refuse(
                 "stores are logged by kernels, and this backend takes loop trees".to_owned(),
             ));
         }
         let program = LoopProgram::new(unit).map_err(refuse)?;
         let mut places = FxHashMap::default();
-        for (at, param) in unit.params.iter().enumerate() {
+        for (at, param) in unit.launch.params.iter().enumerate() {
             match param {
                 KernelParam::Parameter(node) | KernelParam::Constant(node) => {
                     places.insert(*node, at);
                 }
                 KernelParam::Output(output) => {
-                    let output = &unit.graph.outputs()[*output as usize];
+                    let output = &unit.plan.graph().outputs()[*output as usize];
                     places.insert(output.node, at);
                 }
                 KernelParam::Scratch(_) | KernelParam::Size(_) | KernelParam::Log => {}
             }
         }
-        for update in unit.graph.updates() {
+        for update in unit.plan.graph().updates() {
             if let Some(state) = places.get(&update.state).copied() {
                 places.insert(update.value, state);
             }
@@ -239,7 +226,7 @@ impl LoopExecutable {
         Ok(LoopExecutable {
             code: backend.compile(&program, options)?,
             program,
-            params: unit.params.to_vec(),
+            params: unit.launch.params.clone(),
             places,
         })
     }

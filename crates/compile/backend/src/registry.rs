@@ -123,7 +123,7 @@ impl Backend {
         units: &[CompileUnit<'_>],
         options: &CompileOptions,
     ) -> Result<Vec<Arc<dyn Executable>>, BackendError> {
-        self.check(units.iter().map(|unit| unit.module))?;
+        self.check(units.iter().map(|unit| &unit.launch.module))?;
         stage("generate code", || self.generate(units, options))
     }
 
@@ -209,14 +209,14 @@ fn with_module<T>(
     compile: impl FnOnce(&Module) -> Result<T, BackendError>,
 ) -> Result<T, BackendError> {
     match units {
-        [only] => compile(only.module),
+        [only] => compile(&only.launch.module),
         units => {
             let mut all = Module::default();
             for unit in units {
-                all.append(unit.module.clone());
+                all.append(unit.launch.module.clone());
             }
             if let Err(error) = loopwright_kernel::validate(&all) {
-                let names: Vec<&str> = units.iter().map(|unit| unit.kernel).collect();
+                let names: Vec<&str> = units.iter().map(|unit| unit.launch.kernel()).collect();
                 return Err(BackendError::Call {
                     kernel: names.join(", "),
                     reason: format!("compiled together they are not valid: {error}"),

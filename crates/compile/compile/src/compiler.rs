@@ -1,16 +1,16 @@
 //! Compiling programs, alone or several at once, each only once.
 
-use crate::delegate::{compile_delegated, refused_roots};
+use crate::kernels::{KERNEL, Kernels, Passes, Plainer, Scheduled, first_that_fits};
+use crate::launches::{compile_delegated, refused_roots};
 use crate::program::{Program, ProgramError};
 use crate::recent::{RECENT_PROGRAMS, Recent};
 use crate::spill::FrameLimits;
-use crate::stages::{KERNEL, Plainer, Scheduled, Stages, first_that_fits};
 use loopwright_backend::BackendError;
 use loopwright_backend::{Backend, backends};
 use loopwright_backend::{CompileOptions, Executable};
 use loopwright_graph::Graph;
 use loopwright_kernel::passes::Pipeline;
-use loopwright_looptree::{Plan, Schedule, print_schedule};
+use loopwright_looptree::{Plan, Schedule};
 use loopwright_scheduler::{Effort, Order};
 use loopwright_threads::interrupt::{Interrupted, catching};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -69,7 +69,7 @@ impl Compiler {
         self
     }
 
-    /// The same for programs that log what they store; see [`Stages::logging`].
+    /// The same for programs that log what they store; see [`Kernels::logging`].
     pub fn logging(mut self) -> Compiler {
         self.logging = true;
         self
@@ -105,10 +105,13 @@ impl Compiler {
         }
     }
 
-    /// What the frames of its kernels may have.
-    fn frame_limits(&self) -> FrameLimits {
+    /// What is done to kernels before the backend compiles them.
+    fn passes(&self) -> Passes<'_> {
         let private = self.backend.capabilities().private_memory;
-        FrameLimits::new(self.backend.target().threads, private)
+        Passes {
+            pipeline: &self.pipeline,
+            limits: FrameLimits::new(self.backend.target().threads, private),
+        }
     }
 
     /// How often the backend compiled: once for each program that had not been compiled before, and
@@ -121,16 +124,11 @@ impl Compiler {
     /// schedule, the name of its kernel, the passes, whether it logs, the backend and what it compiles for, the
     /// options, and our own version.
     fn key(&self, kernel: &str, scheduled: &Scheduled) -> blake3::Hash {
-        let Scheduled {
-            graph,
-            schedule,
-            plainer,
-            ..
-        } = scheduled;
+        let Scheduled { plan, plainer, .. } = scheduled;
         let text = format!(
-            "{}\n{kernel}\n{graph}\n{}\n{:?}\n{}\n{}\n{:?}\n{}\n{:?}\n{:?}\n{plainer:?}",
+            "{}\n{kernel}\n{}\n{plan}\n{:?}\n{}\n{}\n{:?}\n{}\n{:?}\n{:?}\n{plainer:?}",
             env!("CARGO_PKG_VERSION"),
-            print_schedule(graph, schedule),
+            plan.graph(),
             self.pipeline.names(),
             self.logging,
             self.backend.name(),
@@ -226,7 +224,7 @@ impl Compiler {
         }
         let mut keys = Vec::with_capacity(entries.len());
         let mut programs: FxHashMap<blake3::Hash, Arc<Program>> = FxHashMap::default();
-        let mut fresh: Vec<(blake3::Hash, Stages)> = Vec::new();
+        let mut fresh: Vec<(blake3::Hash, Kernels)> = Vec::new();
         for entry in entries {
             let set = match entry.schedule {
                 Some(_) => None,
@@ -241,7 +239,7 @@ impl Compiler {
                 Found::Known(program) => {
                     programs.insert(key, program);
                 }
-                Found::Fresh(stages) => fresh.push((key, *stages)),
+                Found::Fresh(kernels) => fresh.push((key, *kernels)),
             }
             keys.push(key);
         }
@@ -249,8 +247,8 @@ impl Compiler {
             let executables = self.compile_fresh(&mut fresh)?;
             self.compiled.fetch_add(1, Ordering::Relaxed);
             let mut known = self.lock();
-            for ((key, stages), executable) in fresh.into_iter().zip(executables) {
-                let program = Arc::new(Program::new(stages, executable));
+            for ((key, kernels), executable) in fresh.into_iter().zip(executables) {
+                let program = Arc::new(Program::new(kernels, executable));
                 // Whoever compiled the same at the same time and was faster is right too.
                 let program = match known.get(&key) {
                     Some(known) => known.clone(),
@@ -284,23 +282,23 @@ impl Compiler {
         if let Some(program) = self.lock().get(&key) {
             return Ok((key, Found::Known(Arc::clone(program))));
         }
-        let stages = scheduled.lower(name, &self.pipeline, self.frame_limits())?;
-        let stages = match self.logging {
-            true => stages.logging()?,
-            false => stages,
+        let kernels = scheduled.lower(name, self.passes())?;
+        let kernels = match self.logging {
+            true => kernels.logging()?,
+            false => kernels,
         };
-        Ok((key, Found::Fresh(Box::new(stages))))
+        Ok((key, Found::Fresh(Box::new(kernels))))
     }
 
     /// Compiles programs: those that are one kernel together, those in parts one by one.
     fn compile_fresh(
         &self,
-        fresh: &mut [(blake3::Hash, Stages)],
+        fresh: &mut [(blake3::Hash, Kernels)],
     ) -> Result<Vec<Arc<dyn Executable>>, ProgramError> {
         let whole: Vec<_> = fresh
             .iter()
-            .filter(|(_, stages)| stages.parts.is_empty())
-            .map(|(_, stages)| stages.unit())
+            .filter(|(_, kernels)| !kernels.is_delegated())
+            .flat_map(|(_, kernels)| kernels.units())
             .collect();
         let compiled = match whole.is_empty() {
             true => Ok(Vec::new()),
@@ -321,31 +319,36 @@ impl Compiler {
         };
         fresh
             .iter()
-            .map(|(_, stages)| match stages.parts.is_empty() {
-                true => Ok(compiled.next().expect("one for each unit")),
-                false => self.compile_parts(stages),
+            .map(|(_, kernels)| match kernels.is_delegated() {
+                true => self.compile_parts(kernels),
+                false => Ok(compiled.next().expect("one for each unit")),
             })
             .collect()
     }
 
-    fn compile_parts(&self, stages: &Stages) -> Result<Arc<dyn Executable>, ProgramError> {
-        compile_delegated(&self.backend, &*self.delegates, stages, &self.options)
+    fn compile_whole(&self, kernels: &Kernels) -> Result<Vec<Arc<dyn Executable>>, BackendError> {
+        let units: Vec<_> = kernels.units().collect();
+        self.backend.compile(&units, &self.options)
+    }
+
+    fn compile_parts(&self, kernels: &Kernels) -> Result<Arc<dyn Executable>, ProgramError> {
+        compile_delegated(&self.backend, &*self.delegates, kernels, &self.options)
     }
 
     /// The same where the backend refuses a program: those whose schedule was made here get a plainer one where they
     /// are refused. `None` where that does not help all of them; then nothing is changed.
     fn compile_plainer(
         &self,
-        fresh: &mut [(blake3::Hash, Stages)],
+        fresh: &mut [(blake3::Hash, Kernels)],
     ) -> Option<Vec<Arc<dyn Executable>>> {
         let mut executables = Vec::with_capacity(fresh.len());
         let mut replaced = Vec::new();
-        for (at, (_, stages)) in fresh.iter().enumerate() {
-            if !stages.parts.is_empty() {
-                executables.push(self.compile_parts(stages).ok()?);
+        for (at, (_, kernels)) in fresh.iter().enumerate() {
+            if kernels.is_delegated() {
+                executables.push(self.compile_parts(kernels).ok()?);
                 continue;
             }
-            let refusal = match self.backend.compile(&[stages.unit()], &self.options) {
+            let refusal = match self.compile_whole(kernels) {
                 Ok(compiled) => {
                     executables.extend(compiled);
                     continue;
@@ -353,15 +356,15 @@ impl Compiler {
                 Err(refusal) => refusal,
             };
             // Reasons are those of a schedule that was made here.
-            if stages.reasons.is_empty() {
+            if kernels.reasons.is_empty() {
                 return None;
             }
-            let (plainer, compiled) = self.plainer(stages, &refusal)?;
+            let (plainer, compiled) = self.plainer(kernels, &refusal)?;
             replaced.push((at, plainer));
             executables.extend(compiled);
         }
-        for (at, stages) in replaced {
-            fresh[at].1 = stages;
+        for (at, kernels) in replaced {
+            fresh[at].1 = kernels;
         }
         Some(executables)
     }
@@ -369,22 +372,22 @@ impl Compiler {
     /// A refused program with the first plainer schedule that the backend takes.
     fn plainer(
         &self,
-        stages: &Stages,
+        kernels: &Kernels,
         refusal: &BackendError,
-    ) -> Option<(Stages, Vec<Arc<dyn Executable>>)> {
-        let written = stages.written.as_ref().unwrap_or(&stages.graph);
-        let before = stages.plainer.as_ref();
+    ) -> Option<(Kernels, Vec<Arc<dyn Executable>>)> {
+        let written = kernels.plan.program();
+        let before = kernels.plainer.as_ref();
         let effort = before.map_or(Effort::Full, |plainer| plainer.effort);
         let mut attempts = effort.plainer().filter_map(|effort| {
             let reason =
                 before.map_or_else(|| refusal.to_string(), |plainer| plainer.reason.clone());
             let plainer = Some(Plainer { effort, reason });
-            let found = self.known_or_lowered(written, None, &stages.kernel, (effort, plainer));
-            let Ok((_, Found::Fresh(stages))) = found else {
+            let found = self.known_or_lowered(written, None, &kernels.name, (effort, plainer));
+            let Ok((_, Found::Fresh(kernels))) = found else {
                 return None;
             };
-            let compiled = self.backend.compile(&[stages.unit()], &self.options);
-            Some((*stages, compiled.ok()?))
+            let compiled = self.compile_whole(&kernels).ok()?;
+            Some((*kernels, compiled))
         });
         attempts.next()
     }
@@ -392,12 +395,12 @@ impl Compiler {
     /// The same where the backend refuses a program: what it refuses is left to another one.
     fn compile_what_is_refused(
         &self,
-        fresh: &mut [(blake3::Hash, Stages)],
+        fresh: &mut [(blake3::Hash, Kernels)],
     ) -> Result<Vec<Arc<dyn Executable>>, ProgramError> {
         let mut executables = Vec::with_capacity(fresh.len());
-        for (_, stages) in fresh {
-            if stages.parts.is_empty() {
-                let refusal = match self.backend.compile(&[stages.unit()], &self.options) {
+        for (_, kernels) in fresh {
+            if !kernels.is_delegated() {
+                let refusal = match self.compile_whole(kernels) {
                     Ok(compiled) => {
                         executables.extend(compiled);
                         continue;
@@ -405,37 +408,30 @@ impl Compiler {
                     Err(refusal @ BackendError::Unsupported { .. }) => refusal,
                     Err(error) => return Err(error.into()),
                 };
-                match self.split_off(stages)? {
-                    Some(split) => *stages = split,
+                match self.split_off(kernels)? {
+                    Some(split) => *kernels = split,
                     // No part alone is refused, but the whole is: there is nothing to split off.
                     None => return Err(refusal.into()),
                 }
             }
-            executables.push(self.compile_parts(stages)?);
+            executables.push(self.compile_parts(kernels)?);
         }
         Ok(executables)
     }
 
     /// A program with the parts that the backend refuses handed to the fallback, each with a note that
     /// says so; `None` where it refuses none of them alone.
-    fn split_off(&self, stages: &Stages) -> Result<Option<Stages>, ProgramError> {
+    fn split_off(&self, kernels: &Kernels) -> Result<Option<Kernels>, ProgramError> {
         let Some(fallback) = &self.fallback else {
             return Ok(None);
         };
         if self.logging {
             return Ok(None);
         }
-        let Stages { graph, lowered, .. } = stages;
-        let tree = &lowered.tree;
-        let mut schedule = stages.schedule.clone();
-        let refused = refused_roots(
-            &self.backend,
-            graph,
-            &schedule,
-            tree,
-            (&self.pipeline, self.frame_limits()),
-            &self.options,
-        )?;
+        let plan = &kernels.plan;
+        let (graph, tree) = (plan.graph(), plan.tree());
+        let mut schedule = plan.schedule().clone();
+        let refused = refused_roots(&self.backend, plan, self.passes(), &self.options)?;
         if refused.is_empty() {
             return Ok(None);
         }
@@ -454,18 +450,14 @@ impl Compiler {
                 }
             }
         }
+        let program = Arc::clone(plan.program());
         let scheduled = Scheduled {
-            graph: graph.clone(),
-            written: stages.written.clone(),
-            schedule,
-            reasons: stages.reasons.clone(),
+            plan: Plan::of_edited(program, Arc::clone(graph), schedule)?,
+            reasons: kernels.reasons.clone(),
             notes,
-            plainer: stages.plainer.clone(),
+            plainer: kernels.plainer.clone(),
         };
-        let limits = self.frame_limits();
-        scheduled
-            .lower(&stages.kernel, &self.pipeline, limits)
-            .map(Some)
+        scheduled.lower(&kernels.name, self.passes()).map(Some)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Recent<blake3::Hash, Arc<Program>>> {
@@ -476,7 +468,7 @@ impl Compiler {
 /// A program that has been compiled before, or is to be.
 enum Found {
     Known(Arc<Program>),
-    Fresh(Box<Stages>),
+    Fresh(Box<Kernels>),
 }
 
 /// What tells a program from others.

@@ -1,8 +1,8 @@
 //! From a graph to a program that runs.
 //!
 //! A [`Compiler`] takes graphs to [`Program`]s for one [backend](loopwright_backend::Backend), each only once: it schedules a graph
-//! or checks the schedule that it is given, lowers it, runs the passes ([`Stages`] has every step), hands parts to other backends
-//! where a schedule delegates them ([`Part`]), and packs scratch memory ([`pack()`]). It knows backends by their traits alone.
+//! or checks the schedule that it is given, lowers it, runs the passes on the [`Kernels`] that it becomes, hands some of them to other backends
+//! where a schedule delegates them, and packs scratch memory ([`pack()`]). It knows backends by their traits alone.
 //!
 //! A program runs at any sizes. [`Program::bind`] gives it sizes, a [`Bound`] memory: what is handed in is used where it
 //! lies. Programs that are compiled together ([`Compiler::compile_batch`]) share one run of the backend's
@@ -31,20 +31,19 @@
 
 mod bound;
 mod compiler;
-mod delegate;
+mod kernels;
+mod launches;
 mod pack;
 mod program;
 mod recent;
 mod spill;
-mod stages;
 mod store_log;
 
 pub use bound::{Bound, Element, Pending};
 pub use compiler::{BatchEntry, Compiler};
-pub use delegate::Part;
+pub use kernels::{KERNEL, Kernels, Plainer};
 pub use loopwright_kernel::passes::log_stores::StoreSite;
 pub use pack::{Packed, Request, pack};
 pub use program::{Program, ProgramError};
 pub use recent::{RECENT_PROGRAMS, Recent};
-pub use stages::{KERNEL, Plainer, Stages};
 pub use store_log::{LOG_RECORDS, LogRecord, StoreLog, clear_log, log_header, log_words};

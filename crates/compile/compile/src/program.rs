@@ -1,16 +1,15 @@
 //! Compiled programs: a graph, its schedule, the kernel made from them, and the code.
 
 use crate::bound::Bound;
-use crate::delegate::Part;
+use crate::kernels::{Kernels, Plainer};
 use crate::pack::Request;
-use crate::stages::{Plainer, Stages};
-use loopwright_backend::BackendError;
-use loopwright_backend::Executable;
+use loopwright_backend::{BackendError, Executable, KernelLaunch};
 use loopwright_graph::{Binding, Graph, GraphError, NodeOp};
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::log_stores::StoreSite;
-use loopwright_looptree::{LoopTree, Schedule};
+use loopwright_looptree::{LoopTree, Plan, Schedule};
 use loopwright_lower::{KernelParam, LowerError, Scratch};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -120,115 +119,123 @@ impl ProgramError {
 ///
 /// ```compile_fail,E0624
 /// use loopwright_backend::Executable;
-/// use loopwright_compile::{Program, Stages};
+/// use loopwright_compile::{Kernels, Program};
 /// use std::sync::Arc;
 ///
-/// fn with_code_of_another(stages: Stages, code: Arc<dyn Executable>) -> Program {
-///     Program::new(stages, code)
+/// fn with_code_of_another(kernels: Kernels, code: Arc<dyn Executable>) -> Program {
+///     Program::new(kernels, code)
 /// }
 /// ```
 pub struct Program {
-    stages: Stages,
+    kernels: Kernels,
     executable: Arc<dyn Executable>,
     /// Bytes of the arrays of constants, in the order of the kernel's parameters.
     constants: Vec<Vec<u8>>,
 }
 
 impl Program {
-    /// A program from its stages and compiled code that holds the kernel of `stages.module`.
-    pub(crate) fn new(stages: Stages, executable: Arc<dyn Executable>) -> Program {
-        let constants = stages
-            .lowered
-            .params
-            .iter()
-            .filter_map(|param| match param {
-                KernelParam::Constant(node) => match &stages.graph.node(*node).op {
-                    NodeOp::Constant(values) => {
-                        let width = stages.graph.node(*node).dtype.bytes();
-                        let mut bytes = vec![0; values.len() * width];
-                        for (value, bytes) in values.iter().zip(bytes.chunks_exact_mut(width)) {
-                            value.write(bytes);
-                        }
-                        Some(bytes)
+    /// A program from its kernels and the code that was made of them.
+    pub(crate) fn new(kernels: Kernels, executable: Arc<dyn Executable>) -> Program {
+        let graph = kernels.plan.graph();
+        let constants = kernels.params.iter().filter_map(|param| match param {
+            KernelParam::Constant(node) => match &graph.node(*node).op {
+                NodeOp::Constant(values) => {
+                    let width = graph.node(*node).dtype.bytes();
+                    let mut bytes = vec![0; values.len() * width];
+                    for (value, bytes) in values.iter().zip(bytes.chunks_exact_mut(width)) {
+                        value.write(bytes);
                     }
-                    _ => None,
-                },
+                    Some(bytes)
+                }
                 _ => None,
-            });
+            },
+            _ => None,
+        });
         Program {
             constants: constants.collect(),
-            stages,
+            kernels,
             executable,
         }
     }
 
+    /// The program, its schedule and the loops that follow.
+    pub fn plan(&self) -> &Plan {
+        &self.kernels.plan
+    }
+
     /// The graph, every result a node of its own, with the changes that the schedule makes.
     pub fn graph(&self) -> &Graph {
-        &self.stages.graph
+        self.kernels.plan.graph()
     }
 
     /// The same without the schedule's changes: what the reference evaluator takes.
     pub fn written(&self) -> &Graph {
-        self.stages.written.as_ref().unwrap_or(&self.stages.graph)
+        self.kernels.plan.program()
     }
 
     /// How it runs.
     pub fn schedule(&self) -> &Schedule {
-        &self.stages.schedule
+        self.kernels.plan.schedule()
     }
 
     /// The loop tree.
     pub fn tree(&self) -> &LoopTree {
-        &self.stages.lowered.tree
+        self.kernels.plan.tree()
     }
 
     /// The name of its kernel in the compiled code.
     pub fn kernel(&self) -> &str {
-        &self.stages.kernel
+        &self.kernels.name
     }
 
-    /// The kernel after all passes: of this program alone, also where others share its code.
-    pub fn module(&self) -> &Module {
-        &self.stages.module
+    /// The kernel after all passes: of this program alone, also where others share its code. Where it is several, one that
+    /// calls them; see [`Kernels::module`].
+    pub fn module(&self) -> Cow<'_, Module> {
+        self.kernels.module()
     }
 
-    /// The parts that several backends run, in order; none where one runs it all.
-    pub fn parts(&self) -> &[Part] {
-        &self.stages.parts
+    /// The kernels, in the order in which they run.
+    pub fn launches(&self) -> &[KernelLaunch] {
+        &self.kernels.launches
+    }
+
+    /// Whether parts of the program are delegated to other backends than its own.
+    pub fn is_delegated(&self) -> bool {
+        self.kernels.is_delegated()
     }
 
     /// What the kernel's parameters are.
     pub fn params(&self) -> &[KernelParam] {
-        &self.stages.params
+        &self.kernels.params
     }
 
     /// The stores that a run logs, by number; none unless the program was compiled for that
     /// ([`crate::Compiler::logging`]).
     pub fn log_sites(&self) -> &[StoreSite] {
-        &self.stages.log_sites
+        &self.kernels.log_sites
     }
 
     /// Annotations of the schedule that were not carried out, each with the reason, and what was
     /// rewritten in the graph.
     pub fn notes(&self) -> &[String] {
-        &self.stages.lowered.notes
+        &self.kernels.notes
     }
 
     /// Where its schedule stands in for one that was chosen first and refused: see [`Plainer`].
     pub fn plainer(&self) -> Option<&Plainer> {
-        self.stages.plainer.as_ref()
+        self.kernels.plainer.as_ref()
     }
 
     /// The scratch memory that a run needs.
     pub fn scratch(&self) -> &[Scratch] {
-        &self.stages.lowered.scratch
+        &self.kernels.scratch
     }
 
     /// By scratch number: the steps of a run that use it, as a half-open range; empty if none does.
     /// Two whose ranges do not overlap may lie in the same memory; see [`crate::pack`]. What lies in
     /// scratch memory before a run does not matter.
     pub fn scratch_live(&self) -> &[Range<u32>] {
-        &self.stages.scratch_live
+        &self.kernels.scratch_live
     }
 
     /// What scratch memory a run at these sizes asks for, by number.

@@ -4,7 +4,7 @@ use loopwright_backend::{
     Backend, BackendError, Capabilities, CompileOptions, Describe, Executable, KernelBackend,
     Target,
 };
-use loopwright_compile::Stages;
+use loopwright_compile::Kernels;
 use loopwright_graph::parse;
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::Pipeline;
@@ -44,9 +44,10 @@ fn refusal(capabilities: Capabilities, program: &str) -> String {
     let backend = Backend::kernel_backend(Poor(capabilities));
     let source = Source::new("test.lw", format!("loopwright program 1\n{program}"));
     let graph = parse(&source).unwrap_or_else(|error| panic!("{}", error.render(&source)));
-    let stages = Stages::new(&graph, None, &backend.target(), &Pipeline::standard());
-    let stages = stages.expect("it can be lowered");
-    match backend.compile(&[stages.unit()], &CompileOptions::default()) {
+    let kernels = Kernels::new(&graph, None, &backend.target(), &Pipeline::standard());
+    let kernels = kernels.expect("it can be lowered");
+    let units: Vec<_> = kernels.units().collect();
+    match backend.compile(&units, &CompileOptions::default()) {
         Err(error @ BackendError::Unsupported { .. }) => error.to_string(),
         Err(other) => panic!("it is unsupported, not: {other}"),
         Ok(_) => panic!("it compiles"),

@@ -4,7 +4,7 @@ mod both;
 
 use both::{bound, graph, output};
 use loopwright_backend::{Backend, BackendError, CompileOptions, Target, backends};
-use loopwright_compile::{Compiler, Program, ProgramError, Stages};
+use loopwright_compile::{Compiler, Kernels, Program, ProgramError};
 use loopwright_graph::{Graph, NodeOp};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{Block, Inst, Module, Stmt, interpret};
@@ -108,16 +108,17 @@ fn parts_on_other_backends_give_what_the_whole_gives() {
 fn the_kernel_of_a_program_in_parts_means_the_whole() {
     let graph = graph(PROGRAM);
     let schedule = delegated(&graph, "interp", |name, _| name == "product");
-    let stages = Stages::new(
+    let kernels = Kernels::new(
         &graph,
         Some(&schedule),
         &Target::SCALAR,
         &Pipeline::standard(),
     );
-    let stages = stages.expect("it lowers");
-    assert!(stages.parts.len() > 1);
-    assert_eq!(stages.module.functions[0].name, "program");
-    interpret::Program::new(&stages.module).expect("the interpreter takes it");
+    let kernels = kernels.expect("it lowers");
+    assert!(kernels.launches.len() > 1);
+    let whole = kernels.module();
+    assert_eq!(whole.functions[0].name, "program");
+    interpret::Program::new(&whole).expect("the interpreter takes it");
 }
 
 #[test]
@@ -190,7 +191,7 @@ fn what_a_backend_refuses_is_refused_or_left_to_another_when_asked() {
             notes.contains("left to `interp`: there is no `tanh` here"),
             "{notes}"
         );
-        let parts = program.parts();
+        let parts = program.launches();
         assert!(
             parts.iter().any(|part| part.backend.is_none()),
             "the rest stays"
@@ -206,6 +207,6 @@ fn what_a_backend_refuses_is_refused_or_left_to_another_when_asked() {
         // What is not refused is not split.
         let simple = both::graph("input a: f32[i=3]\noutput y = a + 1\n");
         let simple = compiler.compile(&simple, None).expect("it compiles");
-        assert!(simple.parts().is_empty() && simple.notes().is_empty());
+        assert!(!simple.is_delegated() && simple.notes().is_empty());
     }
 }

@@ -3,7 +3,7 @@
 mod both;
 
 use both::{compilers, graph, output};
-use loopwright_compile::Stages;
+use loopwright_compile::Kernels;
 use loopwright_graph::{Array, Binding, Graph, NodeId, evaluate, parse, print};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_looptree::{LoopTree, Target, parse_schedule, print_tree};
@@ -118,17 +118,17 @@ fn a_recurrence_is_one_loop_of_the_tree_and_no_part_of_it_is_parallel() {
                 threads,
                 ..Target::SCALAR
             };
-            let stages = Stages::new(&graph(text), None, &target, &Pipeline::standard());
-            let stages = stages.expect("it has stages");
-            let tree = &stages.lowered.tree;
+            let kernels = Kernels::new(&graph(text), None, &target, &Pipeline::standard());
+            let kernels = kernels.expect("it becomes kernels");
+            let (graph, tree) = (kernels.plan.graph(), kernels.plan.tree());
             let mut sequential = 0;
             tree.walk(&mut |place, _| {
                 if tree.is_sequential(place) {
                     sequential += 1;
-                    assert!(!tree.trivially_parallel(&stages.graph, place));
+                    assert!(!tree.trivially_parallel(graph, place));
                 }
             });
-            let shown = print_tree(&stages.graph, tree);
+            let shown = print_tree(graph, tree);
             assert_eq!(sequential, count, "{shown}");
         }
     }
@@ -153,8 +153,9 @@ fn the_kernel_of_a_recurrence_differs_only_in_the_trip_count() {
                 .replace("k=4", "k=64")
                 .replace("j=4", "j=64");
             let text = text.replace("k=6", "k=128").replace("j=6", "j=128");
-            let stages = Stages::new(&graph(&text), None, &Target::SCALAR, &Pipeline::standard());
-            let text = stages.expect("it has stages").module.to_string();
+            let kernels = Kernels::new(&graph(&text), None, &Target::SCALAR, &Pipeline::standard());
+            let kernels = kernels.expect("it becomes kernels");
+            let text = kernels.module().to_string();
             text.replace(&format!("const {steps}\n"), "const N\n")
         };
         let short = kernel(32);

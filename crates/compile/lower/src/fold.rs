@@ -51,7 +51,7 @@ impl<'a> Lowering<'a> {
     fn accumulator_of(&self, node: NodeId) -> Result<Accumulator, LowerError> {
         let leaf = self.tree.find(node);
         let found = match leaf {
-            Some(leaf) => accumulator(self.graph, &self.tree, leaf, node)?,
+            Some(leaf) => accumulator(self.graph, self.tree, leaf, node)?,
             None => None,
         };
         found.ok_or_else(|| {

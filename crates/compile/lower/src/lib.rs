@@ -10,7 +10,7 @@
 //! ```
 //! use loopwright_graph::parse;
 //! use loopwright_looptree::Target;
-//! use loopwright_scheduler::default_schedule;
+//! use loopwright_scheduler::{Order, schedule};
 //! use loopwright_lower::{KernelParam, lower};
 //! use loopwright_text::Source;
 //!
@@ -20,8 +20,8 @@
 //! output y = x * x
 //! ";
 //! let graph = parse(&Source::new("square.lw", program)).unwrap().with_stores();
-//! let schedule = default_schedule(&graph, &Target::SCALAR).unwrap();
-//! let lowered = lower(&graph, &schedule, "square").unwrap();
+//! let plan = schedule(graph, &Target::SCALAR, Order::Free).unwrap().plan;
+//! let lowered = lower(&plan, "square").unwrap();
 //! // The kernel takes the input, the output and the size.
 //! assert!(matches!(
 //!     lowered.params[..],

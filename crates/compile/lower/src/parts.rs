@@ -2,17 +2,16 @@
 
 use crate::error::LowerError;
 use crate::program::{Lowered, lower_roots};
-use loopwright_graph::Graph;
 use loopwright_kernel::{Access, Block, Function, Stmt, Value};
-use loopwright_looptree::{LoopTree, Schedule, allocations_in_parts};
+use loopwright_looptree::Plan;
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
-/// Lowers a graph like [`lower`](crate::lower), but every part to a kernel of its own: `{name}_0`,
+/// Lowers a plan like [`lower`](crate::lower), but every part to a kernel of its own: `{name}_0`,
 /// `{name}_1` and so on, or `name` where there is one part. The kernels run one after the other are
 /// the program.
 ///
-/// `parts` are ranges of the tree's root subtrees ([`LoopTree::roots`]), in order, that together are all
+/// `parts` are ranges of the tree's root subtrees ([`LoopTree::roots`](loopwright_looptree::LoopTree::roots)), in order, that together are all
 /// of them; [`parts_by_delegate`](loopwright_looptree::parts_by_delegate) makes them where subtrees
 /// are handed to other backends. What one part computes and another reads lies in scratch memory or in the
 /// caller's. Scratch memory has the same number in all parts, and what several of them have as a
@@ -21,22 +20,18 @@ use std::ops::Range;
 /// Of several parts, each has only the parameters that it uses, and a pointer that it writes nothing
 /// through says so ([`Access::Read`]). An output or a state without elements may be in none.
 pub fn lower_parts(
-    graph: &Graph,
-    schedule: &Schedule,
+    plan: &Plan,
     name: &str,
     parts: &[Range<usize>],
 ) -> Result<Vec<Lowered>, LowerError> {
-    let tree = LoopTree::new(graph, schedule)?;
-    check(parts, tree.roots().len())?;
-    let allocations = allocations_in_parts(graph, schedule, &tree, parts)?;
+    check(parts, plan.tree().roots().len())?;
+    let allocations = plan.allocations_in_parts(parts)?;
     if let [whole] = parts {
-        let lowered = lower_roots(graph, schedule, tree, allocations, whole.clone(), name)?;
-        return Ok(vec![lowered]);
+        return Ok(vec![lower_roots(plan, &allocations, whole.clone(), name)?]);
     }
     let lower_part = |(at, part): (usize, &Range<usize>)| {
-        let (tree, allocations) = (tree.clone(), allocations.clone());
         let name = format!("{name}_{at}");
-        let mut lowered = lower_roots(graph, schedule, tree, allocations, part.clone(), &name)?;
+        let mut lowered = lower_roots(plan, &allocations, part.clone(), &name)?;
         keep_used_params(&mut lowered);
         Ok(lowered)
     };

@@ -9,8 +9,8 @@ use crate::row::SortRows;
 use loopwright_graph::{Graph, NodeId, NodeOp};
 use loopwright_kernel::{Access, Builder, FunctionKind, Module, Space, Value};
 use loopwright_looptree::{
-    Accumulator, Allocation, Annotation, Env, LoopTree, Schedule, Storage, TreeRef,
-    allocations_in_parts, inner_accumulator, is_given,
+    Accumulator, Allocation, Annotation, Env, LoopTree, Plan, Storage, TreeRef, inner_accumulator,
+    is_given,
 };
 use loopwright_ops::DType;
 use loopwright_symbolic::{Bounds, Expr, Symbol};
@@ -56,32 +56,29 @@ pub struct Lowered {
     pub params: Vec<KernelParam>,
     /// Scratch memory, by number. The parts of a program have the same.
     pub scratch: Vec<Scratch>,
-    /// The tree it was made from; a part's is the whole program's.
-    pub tree: LoopTree,
     /// Annotations that were not carried out anywhere, each with the reason. Nothing depends on them
     /// but speed.
     pub notes: Vec<String>,
 }
 
-/// Lowers a graph whose results are stores (see [`Graph::with_stores`]) under a schedule to a kernel
-/// of that name. No pass has run on the result yet.
-pub fn lower(graph: &Graph, schedule: &Schedule, name: &str) -> Result<Lowered, LowerError> {
-    let tree = LoopTree::new(graph, schedule)?;
-    let whole = 0..tree.roots().len();
-    let allocations = allocations_in_parts(graph, schedule, &tree, std::slice::from_ref(&whole))?;
-    lower_roots(graph, schedule, tree, allocations, whole, name)
+/// Lowers a plan to a kernel of that name. No pass has run on the result yet.
+///
+/// # Errors
+/// Index expressions that cannot be handled.
+pub fn lower(plan: &Plan, name: &str) -> Result<Lowered, LowerError> {
+    let whole = 0..plan.tree().roots().len();
+    let allocations = plan.allocations_in_parts(std::slice::from_ref(&whole))?;
+    lower_roots(plan, &allocations, whole, name)
 }
 
-/// Lowers some of the root subtrees of a tree to a kernel that has a parameter for everything there is.
+/// Lowers some of the root subtrees of a plan to a kernel that has a parameter for everything there is.
 pub(crate) fn lower_roots(
-    graph: &Graph,
-    schedule: &Schedule,
-    tree: LoopTree,
-    allocations: FxHashMap<NodeId, Allocation>,
+    plan: &Plan,
+    allocations: &FxHashMap<NodeId, Allocation>,
     roots: Range<usize>,
     name: &str,
 ) -> Result<Lowered, LowerError> {
-    let mut lowering = Lowering::new(graph, schedule, tree, allocations, roots, name)?;
+    let mut lowering = Lowering::new(plan, allocations, roots, name)?;
     lowering.declare_params()?;
     lowering.block(None)?;
     let notes = lowering.annotation_notes();
@@ -89,7 +86,6 @@ pub(crate) fn lower_roots(
         builder,
         params,
         scratch,
-        tree,
         ..
     } = lowering;
     let module = Module {
@@ -100,20 +96,19 @@ pub(crate) fn lower_roots(
         module,
         params,
         scratch,
-        tree,
         notes,
     })
 }
 
 pub(crate) struct Lowering<'a> {
     pub(crate) graph: &'a Graph,
-    pub(crate) tree: LoopTree,
+    pub(crate) tree: &'a LoopTree,
     /// The root subtrees that are lowered.
     pub(crate) roots: Vec<TreeRef>,
     pub(crate) builder: Builder,
     pub(crate) bounds: Bounds,
     pub(crate) scheduled: Vec<bool>,
-    pub(crate) allocations: FxHashMap<NodeId, Allocation>,
+    pub(crate) allocations: &'a FxHashMap<NodeId, Allocation>,
     /// Allocations by the loop they live in.
     pub(crate) scopes: FxHashMap<Option<TreeRef>, Vec<NodeId>>,
     /// Steps whose running values are set before a loop.
@@ -156,13 +151,12 @@ const DYNAMIC: u32 = 1 << 29;
 
 impl<'a> Lowering<'a> {
     fn new(
-        graph: &'a Graph,
-        schedule: &Schedule,
-        tree: LoopTree,
-        allocations: FxHashMap<NodeId, Allocation>,
+        plan: &'a Plan,
+        allocations: &'a FxHashMap<NodeId, Allocation>,
         roots: Range<usize>,
         name: &str,
     ) -> Result<Lowering<'a>, LowerError> {
+        let (graph, tree) = (&**plan.graph(), plan.tree());
         let mut scheduled = vec![false; graph.node_ids().count()];
         let mut scopes: FxHashMap<_, Vec<NodeId>> = FxHashMap::default();
         let mut folds: FxHashMap<_, Vec<NodeId>> = FxHashMap::default();
@@ -172,7 +166,7 @@ impl<'a> Lowering<'a> {
         let roots = tree.roots()[roots].to_vec();
         // Places are numbered in the order in which they run.
         let in_roots = |leaf: TreeRef| roots.binary_search(&tree.root(leaf)).is_ok();
-        for step in &schedule.steps {
+        for step in &plan.schedule().steps {
             let node = step.node;
             scheduled[node.0 as usize] = true;
             let leaf = leaves[&node];
@@ -180,11 +174,11 @@ impl<'a> Lowering<'a> {
             if allocation.storage == Storage::Private && in_roots(leaf) {
                 scopes.entry(allocation.scope).or_default().push(node);
             }
-            if let Some(fold) = loopwright_looptree::accumulator(graph, &tree, leaf, node)? {
+            if let Some(fold) = loopwright_looptree::accumulator(graph, tree, leaf, node)? {
                 folds.entry(fold.around).or_default().push(node);
             }
             let reduces = matches!(graph.node(node).op, NodeOp::Reduce { .. });
-            if reduces && let Some(inner) = inner_accumulator(graph, &tree, leaf, node)? {
+            if reduces && let Some(inner) = inner_accumulator(graph, tree, leaf, node)? {
                 let at_loop: &mut Vec<_> = inner_folds.entry(inner.around).or_default();
                 at_loop.push((node, inner));
                 has_inner_fold.insert(node);

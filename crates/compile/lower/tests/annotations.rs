@@ -1,7 +1,7 @@
 //! Annotations that cannot be carried out are said, not passed over.
 
 use loopwright_graph::parse;
-use loopwright_looptree::parse_schedule;
+use loopwright_looptree::{Plan, parse_schedule};
 use loopwright_lower::lower;
 use loopwright_text::Source;
 
@@ -11,7 +11,9 @@ fn notes(schedule: &str) -> Vec<String> {
     let graph = parse(&Source::new("p", program)).unwrap().with_stores();
     let text = format!("loopwright schedule 1\n{schedule}\n");
     let schedule = parse_schedule(&Source::new("s", text), &graph).unwrap();
-    lower(&graph, &schedule, "p").unwrap().notes
+    lower(&Plan::new(graph, schedule).unwrap(), "p")
+        .unwrap()
+        .notes
 }
 
 #[test]

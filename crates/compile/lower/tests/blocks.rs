@@ -17,7 +17,7 @@ fn lowered(program: &str, steps: &str) -> Lowered {
     let schedule = parse_schedule(&Source::new("program.sched", text.as_str()), &graph)
         .expect("the schedule is right");
     let plan = Plan::new(graph, schedule).expect("the schedule fits");
-    lower(plan.graph(), plan.schedule(), "program").expect("it has a kernel")
+    lower(&plan, "program").expect("it has a kernel")
 }
 
 /// Runs a kernel of a product of `A[i, k]` and `B[k, j]` with small whole numbers, which no order of sums rounds.

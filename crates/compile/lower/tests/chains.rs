@@ -1,7 +1,7 @@
 //! Inlining many readers of one node stays affordable.
 
 use loopwright_graph::parse;
-use loopwright_looptree::parse_schedule;
+use loopwright_looptree::{Plan, parse_schedule};
 use loopwright_lower::lower;
 use loopwright_text::Source;
 use std::fmt::Write as _;
@@ -20,6 +20,7 @@ fn an_inlined_chain_is_computed_once_at_each_step() {
     let graph = graph.with_stores();
     let schedule = Source::new("chain.sched", "loopwright schedule 1\nx60: i\n");
     let schedule = parse_schedule(&schedule, &graph).unwrap();
-    let lowered = lower(&graph, &schedule, "chain").unwrap();
+    let plan = Plan::new(graph, schedule).unwrap();
+    let lowered = lower(&plan, "chain").unwrap();
     assert!(lowered.module.functions[0].values.len() < 1000);
 }

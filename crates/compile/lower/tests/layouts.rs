@@ -86,7 +86,7 @@ fn lowered(program: &str, steps: &str) -> Option<Lowered> {
     let text = format!("loopwright schedule 1\n{steps}");
     let schedule = parse_schedule(&Source::new("program.schedule", text.as_str()), &graph).ok()?;
     let plan = Plan::new(graph, schedule).ok()?;
-    lower(plan.graph(), plan.schedule(), "program").ok()
+    lower(&plan, "program").ok()
 }
 
 fn run(module: &Module, lowered: &Lowered, x: &[f32]) -> Vec<f32> {

@@ -6,7 +6,7 @@ use loopwright_kernel::passes::Pipeline;
 use loopwright_looptree::{Target, print_tree};
 use loopwright_lower::lower;
 use loopwright_ops::{DType, Op, ReduceOp};
-use loopwright_scheduler::default_schedule;
+use loopwright_scheduler::{Order, schedule};
 use loopwright_symbolic::Expr;
 
 const WIDE: Target = Target {
@@ -46,8 +46,8 @@ fn tiled_products_equal_plain_ones_at_all_tails() {
         [5, 0, 64],
     ] {
         let graph = matmul(sizes).with_stores();
-        let schedule = default_schedule(&graph, &WIDE).unwrap();
-        let lowered = lower(&graph, &schedule, "program").unwrap();
+        let plan = schedule(graph, &WIDE, Order::Free).unwrap().plan;
+        let lowered = lower(&plan, "program").unwrap();
         loopwright_kernel::validate(&lowered.module)
             .unwrap_or_else(|e| panic!("{e}\n{}", lowered.module));
         let mut module = lowered.module.clone();
@@ -57,7 +57,7 @@ fn tiled_products_equal_plain_ones_at_all_tails() {
         if std::env::var("SHOW").is_ok() {
             println!(
                 "{}\n{}\n{}",
-                print_tree(&graph, &lowered.tree),
+                print_tree(plan.graph(), plan.tree()),
                 lowered.module,
                 module
             );

@@ -2,7 +2,7 @@
 
 use loopwright_graph::{Graph, parse};
 use loopwright_kernel::{Access, Inst, Stmt};
-use loopwright_looptree::{Schedule, parse_schedule};
+use loopwright_looptree::{Plan, parse_schedule};
 use loopwright_lower::{KernelParam, LowerError, Lowered, lower, lower_parts};
 use loopwright_text::Source;
 use std::ops::Range;
@@ -21,19 +21,22 @@ output n = size(N)
 
 const STEPS: &str = "e: i\ntotal: i\ny: share=0, i\nn:";
 
-fn program(text: &str, steps: &str) -> (Graph, Schedule) {
+fn graph(text: &str) -> Graph {
     let source = Source::new("test.lw", text);
     let graph = parse(&source).unwrap_or_else(|error| panic!("{}", error.render(&source)));
-    let graph = graph.with_stores();
+    graph.with_stores()
+}
+
+fn program(text: &str, steps: &str) -> Plan {
+    let graph = graph(text);
     let source = Source::new("test", format!("loopwright schedule 1\n{steps}\n"));
     let schedule = parse_schedule(&source, &graph);
     let schedule = schedule.unwrap_or_else(|error| panic!("{}", error.render(&source)));
-    (graph, schedule)
+    Plan::new(graph, schedule).expect("the schedule is legal")
 }
 
 fn parts(parts: &[Range<usize>]) -> Result<Vec<Lowered>, LowerError> {
-    let (graph, schedule) = program(SOFTMAX, STEPS);
-    lower_parts(&graph, &schedule, "p", parts)
+    lower_parts(&program(SOFTMAX, STEPS), "p", parts)
 }
 
 /// What a part takes, by the names of its kernel's parameters.
@@ -59,8 +62,7 @@ fn private_arrays(part: &Lowered) -> Vec<String> {
 
 #[test]
 fn one_part_is_the_whole_program() {
-    let (graph, schedule) = program(SOFTMAX, STEPS);
-    let whole = lower(&graph, &schedule, "p").unwrap();
+    let whole = lower(&program(SOFTMAX, STEPS), "p").unwrap();
     assert_eq!(whole.module.functions[0].name, "p");
     assert_eq!(whole.params.len(), 6, "what is unused is a parameter");
     assert_eq!(parts(std::slice::from_ref(&(0..3))), Ok(vec![whole]));
@@ -112,10 +114,10 @@ fn what_a_part_keeps_to_itself_stays_private() {
 #[test]
 fn states_are_written_in_one_part_and_read_in_another() {
     let text = "loopwright program 1\nstate a: f32[i=8]\noutput old = a * 2\nupdate a = a + 1\n";
-    let (graph, _) = program(text, "");
+    let graph = graph(text);
     let store = graph.node_name(graph.updates()[0].value);
-    let (graph, schedule) = program(text, &format!("old: i\n{store}: share=0, i"));
-    let found = lower_parts(&graph, &schedule, "p", &[0..1, 1..2]).unwrap();
+    let plan = program(text, &format!("old: i\n{store}: share=0, i"));
+    let found = lower_parts(&plan, "p", &[0..1, 1..2]).unwrap();
     let access = |part: &Lowered| params(part).into_iter().find(|(name, _)| name == "a");
     assert_eq!(access(&found[0]), Some(("a".to_owned(), Access::Read)));
     assert_eq!(access(&found[1]), Some(("a".to_owned(), Access::ReadWrite)));

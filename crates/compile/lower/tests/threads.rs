@@ -22,7 +22,7 @@ fn lowered(program: &str, steps: &str) -> Lowered {
     let schedule = parse_schedule(&Source::new("program.sched", text.as_str()), &graph)
         .expect("the schedule is right");
     let plan = Plan::new(graph, schedule).expect("the schedule fits");
-    let lowered = lower(plan.graph(), plan.schedule(), "program").expect("it has a kernel");
+    let lowered = lower(&plan, "program").expect("it has a kernel");
     validate(&lowered.module).unwrap_or_else(|error| panic!("{error}\n{}", lowered.module));
     lowered
 }

@@ -7,7 +7,7 @@ use loopwright_kernel::passes::Pipeline;
 use loopwright_looptree::{MatrixUnit, Target};
 use loopwright_lower::{KernelParam, Lowered, lower};
 use loopwright_ops::{DType, Scalar};
-use loopwright_scheduler::{Order, default_schedule, schedule};
+use loopwright_scheduler::{Order, schedule};
 use loopwright_text::Source;
 
 /// A machine with a matrix unit.
@@ -30,15 +30,14 @@ fn graph(body: &str) -> Graph {
 }
 
 fn lowered(graph: &Graph, target: &Target) -> (Graph, Lowered) {
-    let schedule = default_schedule(graph, target).unwrap();
-    let edited = schedule.edited(graph).unwrap();
-    let mut lowered = lower(&edited, &schedule, "program").unwrap();
+    let plan = schedule(graph.clone(), target, Order::Free).unwrap().plan;
+    let mut lowered = lower(&plan, "program").unwrap();
     let check = |name: &str, module: &Module| {
         loopwright_kernel::validate(module).unwrap_or_else(|e| panic!("{name}: {e}\n{module}"));
     };
     check("lower", &lowered.module);
     Pipeline::standard().run(&mut lowered.module, &mut |name, module| check(name, module));
-    (edited.into_owned(), lowered)
+    (Graph::clone(plan.graph()), lowered)
 }
 
 /// The bytes of whole numbers from -2 to 2, or from 0 to 4.

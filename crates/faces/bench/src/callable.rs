@@ -8,7 +8,7 @@ use crate::sample::{median, seconds};
 use crate::work::{Work, ours};
 use crate::{BenchError, Options};
 use loopwright::backend::{Backend, CompileOptions};
-use loopwright::compile::{Compiler, Stages};
+use loopwright::compile::{Compiler, Kernels};
 use loopwright::kernel::passes::Pipeline;
 use std::collections::BTreeMap;
 
@@ -87,12 +87,13 @@ fn repeated(
 
 fn kernel_to_code(work: &Work, backend: &Backend, samples: usize) -> Result<f64, BenchError> {
     let graph = work.graph()?;
-    let stages = Stages::new(&graph, None, &backend.target(), &Pipeline::standard());
-    let stages = stages.map_err(|error| ours(&work.name, error))?;
+    let kernels = Kernels::new(&graph, None, &backend.target(), &Pipeline::standard());
+    let kernels = kernels.map_err(|error| ours(&work.name, error))?;
+    let units: Vec<_> = kernels.units().collect();
     // Nothing is kept on disk.
     let options = CompileOptions::default();
     repeated(samples, || {
-        let compiled = backend.compile(&[stages.unit()], &options);
+        let compiled = backend.compile(&units, &options);
         compiled.map(drop).map_err(|error| ours(&work.name, error))
     })
 }

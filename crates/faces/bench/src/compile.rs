@@ -10,7 +10,7 @@ use crate::schedule::schedule_rows;
 use crate::work::{Work, ours, parsed};
 use crate::{BenchError, Options, cores, peer};
 use loopwright::backend::Target;
-use loopwright::compile::Stages;
+use loopwright::compile::Kernels;
 use loopwright::kernel::passes::Pipeline;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ pub fn graph_to_kernel(work: &str, rounds: usize) -> Result<(), BenchError> {
     let graph = parsed(work, &text)?;
     let pipeline = Pipeline::standard();
     for _ in 0..rounds {
-        Stages::new(&graph, None, &TARGET, &pipeline).map_err(|error| ours(work, error))?;
+        Kernels::new(&graph, None, &TARGET, &pipeline).map_err(|error| ours(work, error))?;
     }
     Ok(())
 }
@@ -106,8 +106,8 @@ fn compile_row(name: &str, text: &str, goal: f64, samples: usize) -> Result<Row,
     let pipeline = Pipeline::standard();
     let mut times = Vec::with_capacity(samples);
     for _ in 0..samples.max(3) {
-        let (time, stages) = seconds(|| Stages::new(&graph, None, &TARGET, &pipeline));
-        stages.map_err(|error| ours(name, error))?;
+        let (time, kernels) = seconds(|| Kernels::new(&graph, None, &TARGET, &pipeline));
+        kernels.map_err(|error| ours(name, error))?;
         times.push(time * 1e3);
     }
     let median = median(&mut times);

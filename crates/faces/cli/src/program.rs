@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::files::read_text;
 use crate::terminal::{Shown as _, complain};
 use loopwright::backend::{Backend, Hardware};
-use loopwright::compile::{Plainer, Program, ProgramError, Stages};
+use loopwright::compile::{Kernels, Plainer, Program, ProgramError};
 use loopwright::graph::{Binding, Graph, GraphBuilder, GraphError, parse};
 use loopwright::kernel::passes::Pipeline;
 use loopwright::looptree::{Plan as LoopPlan, Schedule, parse_schedule, replay};
@@ -153,18 +153,18 @@ impl<'o> Opened<'o> {
         Some(estimate.steps.iter().map(|step| step.flops).sum())
     }
 
-    /// Every stage up to the kernel that the device is given.
-    pub(crate) fn stages(&self) -> Result<Stages, Failure> {
+    /// Everything up to the kernels that the device is given.
+    pub(crate) fn kernels(&self) -> Result<Kernels, Failure> {
         let target = self.device.backend().target();
         let pipeline = Pipeline::standard();
-        let stages = Stages::new(&self.graph, self.schedule.as_ref(), &target, &pipeline)
-            .and_then(|stages| match self.settings.log_stores() {
-                true => stages.logging(),
-                false => Ok(stages),
+        let kernels = Kernels::new(&self.graph, self.schedule.as_ref(), &target, &pipeline)
+            .and_then(|kernels| match self.settings.log_stores() {
+                true => kernels.logging(),
+                false => Ok(kernels),
             })
             .map_err(|error| self.explain(error))?;
-        self.tell(&stages.lowered.notes, false, stages.plainer.as_ref());
-        Ok(stages)
+        self.tell(&kernels.notes, false, kernels.plainer.as_ref());
+        Ok(kernels)
     }
 
     /// The program compiled for the device.
@@ -183,7 +183,7 @@ impl<'o> Opened<'o> {
         })?;
         let compiled = Compiled { code, renamed };
         let program = compiled.program();
-        let handed_on = !program.parts().is_empty();
+        let handed_on = program.is_delegated();
         self.tell(program.notes(), handed_on, program.plainer());
         Ok(compiled)
     }

@@ -35,8 +35,8 @@ impl Stores {
     pub(crate) fn of(compiled: &Compiled, routine: &Routine) -> Result<Stores, Failure> {
         let (records, missed) = routine.stores()?;
         let program = compiled.program();
-        let kernel = program
-            .module()
+        let module = program.module();
+        let kernel = module
             .functions
             .iter()
             .find(|function| function.name == program.kernel());

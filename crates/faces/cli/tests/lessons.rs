@@ -20,7 +20,7 @@
 mod sandbox;
 
 use loopwright::backend::Target;
-use loopwright::compile::Stages;
+use loopwright::compile::Kernels;
 use loopwright::graph::{Graph, parse};
 use loopwright::kernel::passes::Pipeline;
 use loopwright::looptree::{LoopTree, Schedule, parse_schedule, print_tree};
@@ -299,8 +299,9 @@ impl Reading {
             }
             (Err(error), false) => Err(error.render(&source)),
             (Ok(graph), false) => {
-                let stages = Stages::new(&graph, None, &Target::SCALAR, &Pipeline::standard());
-                self.graph = Some(stages.map_err(|error| error.to_string())?.graph);
+                let kernels = Kernels::new(&graph, None, &Target::SCALAR, &Pipeline::standard());
+                let kernels = kernels.map_err(|error| error.to_string())?;
+                self.graph = Some(Graph::clone(kernels.plan.graph()));
                 self.schedule = None;
                 Ok(())
             }
@@ -313,7 +314,7 @@ impl Reading {
         let source = Source::new("example.sched", block.text.as_str());
         let schedule = parse_schedule(&source, graph).map_err(|error| error.render(&source))?;
         let pipeline = Pipeline::standard();
-        Stages::new(graph, Some(&schedule), &Target::SCALAR, &pipeline)
+        Kernels::new(graph, Some(&schedule), &Target::SCALAR, &pipeline)
             .map_err(|error| error.to_string())?;
         self.schedule = Some(schedule);
         Ok(())

@@ -1,14 +1,18 @@
 //! A program with a schedule for it.
 
+use crate::allocation::{Allocation, allocations_in_parts};
 use crate::error::ScheduleError;
 use crate::mutate::{
     Cursor, Moved, Mutation, MutationError, edits_of, legal_edits, legal_of, mutate,
 };
 use crate::schedule::{Edit, Schedule};
 use crate::text::print_mutation;
-use crate::tree::LoopTree;
+use crate::tree::{LoopTree, parts_by_delegate};
 use loopwright_graph::{DimId, Graph, NodeId};
-use std::sync::Arc;
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 /// A program and a schedule for it, checked: the graph with the schedule's changes made, and its loop tree. Cheap to
 /// clone; nothing in it changes, so undo is keeping the old one.
@@ -48,6 +52,8 @@ struct Parts {
     graph: Arc<Graph>,
     schedule: Schedule,
     tree: LoopTree,
+    /// Computed when it is first asked for.
+    allocations: OnceLock<FxHashMap<NodeId, Allocation>>,
 }
 
 impl Plan {
@@ -80,6 +86,7 @@ impl Plan {
                 graph,
                 schedule,
                 tree,
+                allocations: OnceLock::new(),
             }),
         })
     }
@@ -102,6 +109,40 @@ impl Plan {
     /// The loop tree.
     pub fn tree(&self) -> &LoopTree {
         &self.parts.tree
+    }
+
+    /// The memory of every step, where each backend that the tree is handed to runs its part of it on its own (see
+    /// [`parts_by_delegate`]).
+    ///
+    /// # Errors
+    /// Index expressions that are out of range.
+    pub fn allocations(&self) -> Result<&FxHashMap<NodeId, Allocation>, ScheduleError> {
+        let parts = &*self.parts;
+        if let Some(known) = parts.allocations.get() {
+            return Ok(known);
+        }
+        let found = crate::allocations(&parts.graph, &parts.schedule, &parts.tree)?;
+        Ok(parts.allocations.get_or_init(|| found))
+    }
+
+    /// The memory of every step, where each of `parts`, ranges of [`LoopTree::roots`], runs on its own.
+    ///
+    /// # Errors
+    /// Index expressions that are out of range.
+    pub fn allocations_in_parts(
+        &self,
+        parts: &[Range<usize>],
+    ) -> Result<Cow<'_, FxHashMap<NodeId, Allocation>>, ScheduleError> {
+        let delegated = parts_by_delegate(self.tree());
+        let same = delegated.len() == parts.len()
+            && delegated
+                .iter()
+                .zip(parts)
+                .all(|((roots, _), part)| roots == part);
+        if same || (parts.len() < 2 && delegated.len() < 2) {
+            return Ok(Cow::Borrowed(self.allocations()?));
+        }
+        allocations_in_parts(self.graph(), self.schedule(), self.tree(), parts).map(Cow::Owned)
     }
 
     /// The plan with one change made.

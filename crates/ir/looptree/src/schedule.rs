@@ -247,6 +247,11 @@ impl Schedule {
         Ok(Cow::Owned(editor.finish()))
     }
 
+    /// Whether any step is delegated to another backend.
+    pub fn delegates(&self) -> bool {
+        self.steps.iter().any(|step| step.delegate.is_some())
+    }
+
     /// The entry of a node, if it has code of its own.
     pub fn step(&self, node: NodeId) -> Option<&NodeSchedule> {
         self.steps.iter().find(|step| step.node == node)

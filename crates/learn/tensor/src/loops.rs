@@ -142,7 +142,7 @@ impl Loops {
 
     /// The kernel that the device is given.
     pub fn kernel(&self) -> String {
-        loopwright_kernel::print(self.program().module())
+        loopwright_kernel::print(&self.program().module())
     }
 
     /// The code that the device has made of it.

@@ -11,9 +11,9 @@ use crate::report::Group;
 use crate::verdict::Verdict;
 use loopwright_backend::{
     Argument, Backend, BackendError, Capabilities, CompileOptions, CompileUnit, Executable,
-    Scheduler,
+    KernelLaunch, Scheduler,
 };
-use loopwright_compile::{Compiler, Stages};
+use loopwright_compile::{Compiler, Kernels};
 use loopwright_graph::Array;
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{Access, Builder, FunctionKind, Module, Space, parse};
@@ -75,19 +75,38 @@ const UNTOUCHED: u8 = 0xa5;
 const TRIPLE: &str = "size N\ninput x: i64[i=N]\noutput y = x * 3 + 1\n";
 
 /// A program as a backend is given it.
-fn stages(bench: &Bench<'_>, text: &str) -> Result<Stages, Stop> {
+fn lowered(bench: &Bench<'_>, text: &str) -> Result<Kernels, Stop> {
     let graph = parsed("misuse", text);
     let target = bench.backend.target();
-    let stages = Stages::new(&graph, None, &target, &Pipeline::standard())?;
-    bench.note_module(&stages.module)?;
-    Ok(stages)
+    let kernels = Kernels::new(&graph, None, &target, &Pipeline::standard())?;
+    bench.note_module(&kernels.module())?;
+    Ok(kernels)
 }
 
-fn compiled(bench: &Bench<'_>, unit: CompileUnit<'_>) -> Result<Arc<dyn Executable>, BackendError> {
+fn compiled(bench: &Bench<'_>, kernels: &Kernels) -> Result<Arc<dyn Executable>, BackendError> {
+    compiled_as(bench, kernels, &kernels.launches[0])
+}
+
+/// A kernel that stands in for that of a program.
+fn demanding_kernel(module: &Module) -> KernelLaunch {
+    KernelLaunch {
+        backend: None,
+        module: module.clone(),
+        params: Vec::new(),
+    }
+}
+
+fn compiled_as(
+    bench: &Bench<'_>,
+    kernels: &Kernels,
+    launch: &KernelLaunch,
+) -> Result<Arc<dyn Executable>, BackendError> {
+    let plan = &kernels.plan;
+    let unit = CompileUnit { launch, plan };
     let executables = bench.backend.compile(&[unit], &CompileOptions::default())?;
     let first = executables.into_iter().next();
     first.ok_or_else(|| BackendError::Call {
-        kernel: unit.kernel.to_owned(),
+        kernel: launch.kernel().to_owned(),
         reason: "one unit gives no executable".to_owned(),
     })
 }
@@ -103,7 +122,7 @@ enum Call<'a> {
 
 /// Calls a kernel of one input, one output and a size; gives what the output holds afterwards.
 fn call(
-    stages: &Stages,
+    kernels: &Kernels,
     executable: &dyn Executable,
     how: Call<'_>,
 ) -> Result<Vec<u8>, (Vec<u8>, BackendError)> {
@@ -117,7 +136,7 @@ fn call(
     let mut more = vec![0u64; ELEMENTS];
     let mut written = Some(bytes_mut(&mut output));
     let mut arguments: Vec<Argument<'_>> = Vec::new();
-    for param in &stages.params {
+    for param in &kernels.params {
         arguments.push(match param {
             KernelParam::Output(_) => match written.take() {
                 Some(bytes) => Argument::Write(bytes),
@@ -134,7 +153,7 @@ fn call(
     }
     let kernel = match how {
         Call::Kernel(kernel) => kernel,
-        _ => &stages.kernel,
+        _ => &kernels.name,
     };
     // SAFETY: the kernel stays within its arguments, as the one that it was made from does.
     let result = unsafe { executable.run(kernel, &mut arguments) };
@@ -158,9 +177,9 @@ fn bytes_mut(words: &mut [u64]) -> &mut [u8] {
 
 /// Fails unless a call is refused, names the kernel and writes nothing.
 fn is_refused(bench: &Bench<'_>, how: Call<'_>, kernel: &str) -> Result<(), Stop> {
-    let stages = stages(bench, TRIPLE)?;
-    let executable = compiled(bench, stages.unit())?;
-    match call(&stages, &*executable, how) {
+    let kernels = lowered(bench, TRIPLE)?;
+    let executable = compiled(bench, &kernels)?;
+    match call(&kernels, &*executable, how) {
         Ok(_) => Err(Stop::Failed("the call is not refused".to_owned())),
         Err((output, error)) => {
             let message = error.to_string();
@@ -175,8 +194,8 @@ fn is_refused(bench: &Bench<'_>, how: Call<'_>, kernel: &str) -> Result<(), Stop
 }
 
 /// Fails unless a right call gives what it should.
-fn is_right(bench: &Bench<'_>, stages: &Stages, executable: &dyn Executable) -> Result<(), Stop> {
-    let output = call(stages, executable, Call::Right).map_err(|(_, error)| error)?;
+fn is_right(bench: &Bench<'_>, kernels: &Kernels, executable: &dyn Executable) -> Result<(), Stop> {
+    let output = call(kernels, executable, Call::Right).map_err(|(_, error)| error)?;
     let expected: Vec<u8> = (0..ELEMENTS as i64)
         .flat_map(|x| (x * 3 + 1).to_ne_bytes())
         .collect();
@@ -371,16 +390,11 @@ fn beyond_capabilities(bench: &Bench<'_>) -> Result<(), Stop> {
     if beyond.is_empty() {
         return Err(Stop::NotApplicable("it can do everything".to_owned()));
     }
-    let stages = stages(bench, TRIPLE)?;
+    let kernels = lowered(bench, TRIPLE)?;
     for module in &beyond {
-        let unit = CompileUnit {
-            kernel: "demanding",
-            module,
-            params: &[],
-            ..stages.unit()
-        };
+        let launch = demanding_kernel(module);
         let name = bench.backend.name();
-        match compiled(bench, unit) {
+        match compiled_as(bench, &kernels, &launch) {
             Err(BackendError::Unsupported {
                 backend,
                 kernel,
@@ -406,38 +420,33 @@ fn beyond_capabilities(bench: &Bench<'_>) -> Result<(), Stop> {
 
 /// A call and a compilation that failed leave everything else as it was.
 fn works_after_a_failure(bench: &Bench<'_>) -> Result<(), Stop> {
-    let stages = stages(bench, TRIPLE)?;
-    let executable = compiled(bench, stages.unit())?;
+    let kernels = lowered(bench, TRIPLE)?;
+    let executable = compiled(bench, &kernels)?;
     for how in [Call::Kernel("no_such_kernel"), Call::OneLess] {
-        ensure(call(&stages, &*executable, how).is_err(), || {
+        ensure(call(&kernels, &*executable, how).is_err(), || {
             "a call that does not fit is not refused".to_owned()
         })?;
-        is_right(bench, &stages, &*executable)?;
+        is_right(bench, &kernels, &*executable)?;
     }
     let capabilities = bench.backend.capabilities();
     for module in demanding(&capabilities) {
         if capabilities.check(&module).is_err() {
-            let unit = CompileUnit {
-                kernel: "demanding",
-                module: &module,
-                params: &[],
-                ..stages.unit()
-            };
-            ensure(compiled(bench, unit).is_err(), || {
+            let launch = demanding_kernel(&module);
+            ensure(compiled_as(bench, &kernels, &launch).is_err(), || {
                 "what is beyond its capabilities is not refused".to_owned()
             })?;
         }
     }
-    is_right(bench, &stages, &*executable)?;
-    let again = compiled(bench, stages.unit())?;
-    is_right(bench, &stages, &*again)
+    is_right(bench, &kernels, &*executable)?;
+    let again = compiled(bench, &kernels)?;
+    is_right(bench, &kernels, &*again)
 }
 
 /// Code that is dropped does not take other code of the backend with it, not even while that runs.
 fn dropped_while_another_runs(bench: &Bench<'_>) -> Result<(), Stop> {
-    let stages = stages(bench, TRIPLE)?;
-    let other = self::stages(bench, "size N\ninput x: i64[i=N]\noutput y = x - 7\n")?;
-    let kept = compiled(bench, stages.unit())?;
+    let kernels = lowered(bench, TRIPLE)?;
+    let other = lowered(bench, "size N\ninput x: i64[i=N]\noutput y = x - 7\n")?;
+    let kept = compiled(bench, &kernels)?;
     let done = AtomicBool::new(false);
     let computes = bench.computes;
     let expected: Vec<u8> = (0..ELEMENTS as i64)
@@ -447,7 +456,7 @@ fn dropped_while_another_runs(bench: &Bench<'_>) -> Result<(), Stop> {
         let runs = scope.spawn(|| {
             let mut runs = 0;
             while runs < 20 || !done.load(Ordering::Relaxed) {
-                match call(&stages, &*kept, Call::Right) {
+                match call(&kernels, &*kept, Call::Right) {
                     Ok(output) if !computes || output == expected => runs += 1,
                     Ok(_) => return Err(format!("the results of run {runs} are wrong")),
                     Err((_, error)) => return Err(error.to_string()),
@@ -456,7 +465,7 @@ fn dropped_while_another_runs(bench: &Bench<'_>) -> Result<(), Stop> {
             Ok(())
         });
         let dropped = (0..3).try_for_each(|_| {
-            let code = compiled(bench, other.unit())?;
+            let code = compiled(bench, &other)?;
             let called = call(&other, &*code, Call::Right);
             called.map(drop).map_err(|(_, error)| error)
         });

@@ -7,9 +7,7 @@
 use crate::generate::random_case;
 use crate::rng::Rng;
 use loopwright_graph::Graph;
-use loopwright_looptree::{
-    LoopTree, Target, parse_schedule, parse_tree, print_schedule, print_tree,
-};
+use loopwright_looptree::{Plan, Target, parse_schedule, parse_tree, print_schedule, print_tree};
 use loopwright_lower::lower;
 use loopwright_scheduler::default_schedule;
 use loopwright_text::Source;
@@ -74,9 +72,13 @@ impl Samples {
                 continue;
             };
             add(Form::Schedule, print_schedule(&edited, &schedule), &graph);
-            if let Ok(mut lowered) = lower(&edited, &schedule, "program") {
+            let plan = Plan::new(graph.clone(), schedule);
+            if let Ok(plan) = plan
+                && let Ok(mut lowered) = lower(&plan, "program")
+            {
                 lowered.module.compact();
-                add(Form::Tree, print_tree(&edited, &lowered.tree), &edited);
+                let edited = plan.graph();
+                add(Form::Tree, print_tree(edited, plan.tree()), edited);
                 let text = loopwright_kernel::print(&lowered.module);
                 add(Form::Kernel, text, &graph);
             }
@@ -264,8 +266,8 @@ pub fn read(form: Form, text: &str, graph: &Graph) -> bool {
                 let edited = edited.expect("a schedule's changes are made while it is read");
                 let again = Source::new("again", print_schedule(&edited, &schedule));
                 assert_eq!(parse_schedule(&again, graph).as_ref(), Ok(&schedule));
-                if LoopTree::new(&edited, &schedule).is_ok() {
-                    let _ = lower(&edited, &schedule, "program");
+                if let Ok(plan) = Plan::new(graph.clone(), schedule) {
+                    let _ = lower(&plan, "program");
                 }
                 true
             }
@@ -300,8 +302,8 @@ fn use_graph(graph: &Graph) {
     let graph = graph.clone().with_stores();
     let _ = graph.bind(&[]);
     if let Ok(schedule) = default_schedule(&graph, &Target::SCALAR)
-        && let Ok(graph) = schedule.edited(&graph)
+        && let Ok(plan) = Plan::new(graph, schedule)
     {
-        let _ = lower(&graph, &schedule, "program");
+        let _ = lower(&plan, "program");
     }
 }

@@ -3,26 +3,25 @@
 use loopwright_conformance::Rng;
 use loopwright_conformance::features::FEATURES;
 use loopwright_conformance::generate::{Arithmetic, Case, random_case};
-use loopwright_graph::{Array, Binding, Graph, NodeOp, evaluate};
+use loopwright_graph::{Array, Binding, NodeOp, evaluate};
 use loopwright_kernel::interpret::{Arg, Grid, interpret};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{Access, Module, validate};
 use loopwright_looptree::{
-    LoopTree, Schedule, Target, parse_schedule, parse_tree, parts_by_delegate, print_schedule,
-    print_tree,
+    Plan, Target, parse_schedule, parse_tree, parts_by_delegate, print_tree,
 };
 use loopwright_lower::{KernelParam, Lowered, lower, lower_parts};
 use loopwright_ops::{DType, Scalar, same_value};
-use loopwright_scheduler::default_schedule;
+use loopwright_scheduler::{Order, schedule};
 use loopwright_text::Source;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A case with what the reference evaluator makes of it.
 struct Expected<'c> {
     case: &'c Case,
-    graph: Graph,
-    schedule: Schedule,
+    plan: Plan,
     binding: Binding,
     results: Vec<(String, Array)>,
 }
@@ -32,17 +31,17 @@ impl<'c> Expected<'c> {
         let binding = case.graph.bind(&case.sizes()).expect("the sizes fit");
         let results = evaluate(&case.graph, &binding, &case.inputs).expect("the case is a program");
         let program = case.graph.clone().with_stores();
-        let schedule = match &case.schedule {
-            Some(schedule) => schedule.clone(),
-            None => default_schedule(&program, &Target::SCALAR).expect("it has a schedule"),
+        let plan = match &case.schedule {
+            Some(given) => Plan::new(program, given.clone()).expect("the schedule is legal"),
+            None => {
+                let made = schedule(program, &Target::SCALAR, Order::Free);
+                made.expect("it has a schedule").plan
+            }
         };
-        let graph = schedule.edited(&program).expect("its changes fit");
-        let graph = graph.into_owned();
-        let binding = graph.bind(&case.sizes()).expect("the sizes fit");
+        let binding = plan.graph().bind(&case.sizes()).expect("the sizes fit");
         Expected {
             case,
-            graph,
-            schedule,
+            plan,
             binding,
             results,
         }
@@ -50,7 +49,7 @@ impl<'c> Expected<'c> {
 
     /// What a parameter holds before anything runs; nothing useful where nothing is given.
     fn initial(&self, param: KernelParam, scratch: &Lowered) -> Vec<u8> {
-        let (graph, binding) = (&self.graph, &self.binding);
+        let (graph, binding) = (self.plan.graph(), &self.binding);
         let garbage = |dtype: DType, elements: i64| vec![0xa5; elements as usize * dtype.bytes()];
         match param {
             KernelParam::Parameter(node) => {
@@ -119,8 +118,9 @@ impl<'c> Expected<'c> {
                 memory.extend(bytes.map(|bytes| (*param, bytes)));
             }
         }
-        let outputs = (0..self.graph.outputs().len()).map(|at| KernelParam::Output(at as u32));
-        let updates = self.graph.updates().iter();
+        let graph = self.plan.graph();
+        let outputs = (0..graph.outputs().len()).map(|at| KernelParam::Output(at as u32));
+        let updates = graph.updates().iter();
         let states = updates.map(|update| KernelParam::Parameter(update.state));
         for ((name, expected), param) in self.results.iter().zip(outputs.chain(states)) {
             // What has no elements may be no part's parameter.
@@ -141,8 +141,8 @@ impl<'c> Expected<'c> {
     }
 
     /// Lowers a program in parts, and checks the parts and what they compute.
-    fn check_parts(&self, schedule: &Schedule, parts: &[Range<usize>]) -> Result<usize, String> {
-        let lowered = lower_parts(&self.graph, schedule, "p", parts).map_err(|e| e.to_string())?;
+    fn check_parts(&self, plan: &Plan, parts: &[Range<usize>]) -> Result<usize, String> {
+        let lowered = lower_parts(plan, "p", parts).map_err(|e| e.to_string())?;
         if lowered.len() != parts.len() {
             return Err(format!("{} parts became {}", parts.len(), lowered.len()));
         }
@@ -177,22 +177,19 @@ impl<'c> Expected<'c> {
         Ok(lowered.first().map_or(0, |part| part.scratch.len()))
     }
 
-    fn tree(&self, schedule: &Schedule) -> LoopTree {
-        LoopTree::new(&self.graph, schedule).expect("the schedule is legal")
-    }
-
     /// Checks every root subtree as a part of its own, then groups of them; gives how many results
     /// went to memory because of that.
     fn check_groupings(&self, rng: &mut Rng) -> Result<usize, String> {
-        let roots = self.tree(&self.schedule).roots().len();
-        let whole = lower(&self.graph, &self.schedule, "p").map_err(|e| e.to_string())?;
+        let plan = &self.plan;
+        let roots = plan.tree().roots().len();
+        let whole = lower(plan, "p").map_err(|e| e.to_string())?;
         let all = std::iter::once(0..roots).collect::<Vec<_>>();
-        let one = lower_parts(&self.graph, &self.schedule, "p", &all);
+        let one = lower_parts(plan, "p", &all);
         if one.as_deref() != Ok(std::slice::from_ref(&whole)) {
             return Err("one part is not the whole".to_owned());
         }
         let single: Vec<Range<usize>> = (0..roots).map(|at| at..at + 1).collect();
-        let scratch = self.check_parts(&self.schedule, &single)?;
+        let scratch = self.check_parts(plan, &single)?;
         for _ in 0..2 {
             let mut parts: Vec<Range<usize>> = Vec::new();
             for at in 0..roots {
@@ -201,7 +198,7 @@ impl<'c> Expected<'c> {
                     _ => parts.push(at..at + 1),
                 }
             }
-            let checked = self.check_parts(&self.schedule, &parts);
+            let checked = self.check_parts(plan, &parts);
             checked.map_err(|error| format!("{parts:?}: {error}"))?;
         }
         Ok(scratch.saturating_sub(whole.scratch.len()))
@@ -209,7 +206,7 @@ impl<'c> Expected<'c> {
 
     /// Hands random steps to other backends: all texts are read back, and the parts compute the same.
     fn check_delegates(&self, rng: &mut Rng) -> Result<usize, String> {
-        let mut schedule = self.schedule.clone();
+        let mut schedule = self.plan.schedule().clone();
         let mut delegate = None;
         for step in &mut schedule.steps {
             if rng.chance(40) {
@@ -218,14 +215,15 @@ impl<'c> Expected<'c> {
             }
             step.delegate.clone_from(&delegate);
         }
-        let tree = self.tree(&schedule);
-        let text = Source::new("schedule", print_schedule(&self.graph, &schedule));
-        let program = self.case.graph.clone().with_stores();
-        if parse_schedule(&text, &program).as_ref() != Ok(&schedule) {
+        let program = Arc::clone(self.plan.program());
+        let plan = Plan::new(program, schedule).expect("the schedule is legal");
+        let (graph, tree, schedule) = (plan.graph(), plan.tree(), plan.schedule());
+        let text = Source::new("schedule", plan.to_string());
+        if parse_schedule(&text, plan.program()).as_ref() != Ok(schedule) {
             return Err(format!("it is read as something else:\n{}", text.text()));
         }
-        let text = Source::new("tree", print_tree(&self.graph, &tree));
-        if parse_tree(&text, &self.graph).as_ref() != Ok(&tree) {
+        let text = Source::new("tree", print_tree(graph, tree));
+        if parse_tree(&text, graph).as_ref() != Ok(tree) {
             return Err(format!("it is read as something else:\n{}", text.text()));
         }
         for step in &schedule.steps {
@@ -234,9 +232,9 @@ impl<'c> Expected<'c> {
                 return Err(format!("a step changed hands:\n{}", text.text()));
             }
         }
-        let parts = parts_by_delegate(&tree).into_iter();
+        let parts = parts_by_delegate(tree).into_iter();
         let parts: Vec<Range<usize>> = parts.map(|(roots, _)| roots).collect();
-        self.check_parts(&schedule, &parts)
+        self.check_parts(&plan, &parts)
             .map_err(|error| format!("{error}\n{}", text.text()))?;
         Ok(parts.len())
     }

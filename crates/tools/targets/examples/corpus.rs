@@ -7,7 +7,7 @@
 //! differ only where the code that wrote them does.
 
 use loopwright_backend::{CompileOptions, Target};
-use loopwright_compile::Stages;
+use loopwright_compile::Kernels;
 use loopwright_conformance::features::FEATURES;
 use loopwright_conformance::generate::plain_schedule;
 use loopwright_emit::{C, C99, Dialect, emit};
@@ -286,8 +286,8 @@ fn compiled(
     schedule: Option<&Schedule>,
     target: &Target,
 ) -> Result<Module, String> {
-    Stages::new(graph, schedule, target, &Pipeline::standard())
-        .map(|stages| stages.module)
+    Kernels::new(graph, schedule, target, &Pipeline::standard())
+        .map(|kernels| kernels.module().into_owned())
         .map_err(|error| format!("{name}: {error}"))
 }
 

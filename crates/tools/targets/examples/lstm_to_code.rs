@@ -2,7 +2,7 @@
 //! `lstm_to_code STEPS ROUNDS`. The code is written for one machine and not run.
 
 use loopwright_backend::{CompileOptions, KernelBackend as _};
-use loopwright_compile::Stages;
+use loopwright_compile::Kernels;
 use loopwright_kernel::passes::Pipeline;
 use loopwright_targets::{lstm_gradients, random_target};
 use loopwright_x86::{Level, X86};
@@ -19,8 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (target, x86) = (random_target(3), X86::for_level(Level::Avx2));
     assert_eq!((target.threads, target.vector_bytes), (1, 32));
     for _ in 0..rounds {
-        let stages = Stages::new(&graph, None, &target, &Pipeline::standard())?;
-        x86.compile(&stages.module, &CompileOptions::default())?;
+        let kernels = Kernels::new(&graph, None, &target, &Pipeline::standard())?;
+        x86.compile(&kernels.module(), &CompileOptions::default())?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::writers::{Writer, writers};
 use loopwright_backend::{
     Backend, BackendError, CompileOptions, Describe, Executable, KernelBackend, Target,
 };
-use loopwright_compile::Stages;
+use loopwright_compile::Kernels;
 use loopwright_conformance::Rng;
 use loopwright_conformance::generate::{Arithmetic, Case, large_graph, random_array, random_case};
 use loopwright_conformance::oracle::Oracle;
@@ -244,19 +244,19 @@ fn one_machine(corpus: &Corpus, seed: u64, options: &SweepOptions, writers: &[Wr
 /// one with a loop that is not run as its annotation says.
 fn compiled(graph: &Graph, target: &Target) -> Result<Module, (String, String)> {
     let made = without_panic(|| {
-        let stages = Stages::new(graph, None, target, &Pipeline::standard());
-        stages.map_err(|error| error.to_string())
+        let kernels = Kernels::new(graph, None, target, &Pipeline::standard());
+        kernels.map_err(|error| error.to_string())
     });
-    let stages = made.map_err(|reason| ("schedule".to_owned(), reason))?;
-    if let Some(plainer) = stages.plainer {
+    let kernels = made.map_err(|reason| ("schedule".to_owned(), reason))?;
+    if let Some(plainer) = kernels.plainer {
         return Err(("plainer schedule".to_owned(), plainer.reason));
     }
     // What the rewriting of the program says is no fault.
     let (_, rewritten) = rewrite(graph);
-    let mut notes = stages.lowered.notes.into_iter();
+    let mut notes = kernels.notes.iter();
     match notes.find(|note| !rewritten.contains(note)) {
-        Some(note) => Err(("plainer loop".to_owned(), note)),
-        None => Ok(stages.module),
+        Some(note) => Err(("plainer loop".to_owned(), note.clone())),
+        None => Ok(kernels.module().into_owned()),
     }
 }
 

@@ -8,11 +8,9 @@ use crate::terminal::Terminal;
 use crate::units;
 use crate::verbs::dump_files::{Folder, file_name};
 use crate::verbs::dump_plan::plan_text;
-use loopwright::compile::{Plainer, Program, Stages};
+use loopwright::compile::{Kernels, Plainer, Program};
 use loopwright::graph::{Binding, Graph, GraphError, print};
-use loopwright::looptree::{
-    Allocation, LoopTree, Storage, TreeNode, TreeRef, allocations, print_schedule, print_tree,
-};
+use loopwright::looptree::{Allocation, LoopTree, Storage, TreeNode, TreeRef, print_tree};
 use loopwright::scheduler::{Estimate, estimate};
 use loopwright::symbolic::Expr;
 use loopwright_config::Settings;
@@ -69,14 +67,13 @@ fn stage_text(options: &DumpOptions, stage: Stage, opened: &Opened<'_>) -> Resul
     } = *options;
     Ok(match stage {
         Stage::Graph => print(&opened.graph),
-        Stage::Schedule => {
-            let stages = opened.stages()?;
-            print_schedule(&stages.graph, &stages.schedule)
+        Stage::Schedule => opened.kernels()?.plan.to_string(),
+        Stage::Tree if explain => explained_tree(opened, &opened.kernels()?)?,
+        Stage::Tree => tree_text(opened, &opened.kernels()?)?,
+        Stage::Kernel if unoptimised => {
+            loopwright::kernel::print(&opened.kernels()?.unoptimised()?)
         }
-        Stage::Tree if explain => explained_tree(opened, &opened.stages()?)?,
-        Stage::Tree => tree_text(opened, &opened.stages()?)?,
-        Stage::Kernel if unoptimised => loopwright::kernel::print(&opened.stages()?.lowered.module),
-        Stage::Kernel => loopwright::kernel::print(&opened.stages()?.module),
+        Stage::Kernel => loopwright::kernel::print(&opened.kernels()?.module()),
         Stage::Code => code_text(opened.compile()?.program()),
         Stage::Plan => {
             // Before anything is compiled, which does not need the sizes.
@@ -96,8 +93,8 @@ pub(super) fn code_text(program: &Program) -> String {
 }
 
 /// The sizes' values where all have one; without, sizes are shown as they stand in the program.
-fn known_binding(opened: &Opened<'_>, stages: &Stages) -> Result<Option<Binding>, Failure> {
-    match opened.binding_of(&stages.graph) {
+fn known_binding(opened: &Opened<'_>, kernels: &Kernels) -> Result<Option<Binding>, Failure> {
+    match opened.binding_of(kernels.plan.graph()) {
         Ok(binding) => Ok(Some(binding)),
         Err(GraphError::Unbound { .. }) => Ok(None),
         Err(error) => Err(error.into()),
@@ -105,27 +102,27 @@ fn known_binding(opened: &Opened<'_>, stages: &Stages) -> Result<Option<Binding>
 }
 
 /// The loops, with the sizes' values where all have one.
-pub(super) fn tree_text(opened: &Opened<'_>, stages: &Stages) -> Result<String, Failure> {
-    let binding = known_binding(opened, stages)?;
-    annotated_tree(stages, binding.as_ref(), None)
+pub(super) fn tree_text(opened: &Opened<'_>, kernels: &Kernels) -> Result<String, Failure> {
+    let binding = known_binding(opened, kernels)?;
+    annotated_tree(kernels, binding.as_ref(), None)
 }
 
 /// The same, with the reason for every loop and what the cost model expects of every step.
-fn explained_tree(opened: &Opened<'_>, stages: &Stages) -> Result<String, Failure> {
-    let binding = known_binding(opened, stages)?;
-    let (graph, tree) = (&stages.graph, &stages.lowered.tree);
+fn explained_tree(opened: &Opened<'_>, kernels: &Kernels) -> Result<String, Failure> {
+    let binding = known_binding(opened, kernels)?;
+    let plan = &kernels.plan;
     let target = opened.device.backend().target();
     let sizes = |symbol| binding.as_ref().map(|binding| binding.value(symbol));
-    let estimate = estimate(graph, &stages.schedule, tree, &target, &sizes)?;
-    let mut text = annotated_tree(stages, binding.as_ref(), Some(&estimate))?;
+    let estimate = estimate(plan.graph(), plan.schedule(), plan.tree(), &target, &sizes)?;
+    let mut text = annotated_tree(kernels, binding.as_ref(), Some(&estimate))?;
     text += &format!(
         "# about {} by the cost model\n",
         units::duration(Duration::from_secs_f64(estimate.seconds.max(0.0)))
     );
-    if let Some(plainer) = plainer(opened, stages) {
+    if let Some(plainer) = plainer(opened, kernels) {
         text += &format!("# {plainer}\n");
     }
-    if stages.reasons.is_empty() {
+    if kernels.reasons.is_empty() {
         text += "# the schedule was given: nobody chose these loops here\n";
     }
     Ok(text)
@@ -133,9 +130,9 @@ fn explained_tree(opened: &Opened<'_>, stages: &Stages) -> Result<String, Failur
 
 /// What runs in the place of a schedule of ours that is refused, by the device, too. Where there is no code at all for another
 /// reason, whoever runs the program is told.
-fn plainer(opened: &Opened<'_>, stages: &Stages) -> Option<Plainer> {
+fn plainer(opened: &Opened<'_>, kernels: &Kernels) -> Option<Plainer> {
     let by_device = || opened.compile().ok()?.program().plainer().cloned();
-    match (&stages.plainer, &opened.schedule) {
+    match (&kernels.plainer, &opened.schedule) {
         (Some(plainer), _) => Some(plainer.clone()),
         (None, Some(_)) => None,
         (None, None) => by_device(),
@@ -143,15 +140,17 @@ fn plainer(opened: &Opened<'_>, stages: &Stages) -> Option<Plainer> {
 }
 
 /// Why a place of the tree is there; empty where nothing is known of it.
-fn reason(stages: &Stages, place: TreeRef, estimate: &Estimate) -> String {
-    let tree = &stages.lowered.tree;
+fn reason(kernels: &Kernels, place: TreeRef, estimate: &Estimate) -> String {
+    let tree = kernels.plan.tree();
     match tree.node(place) {
         TreeNode::Leaf(node) => {
-            let why = stages
+            let why = kernels
                 .reasons
                 .get(node)
                 .map(|reasons| reasons.step.as_ref());
-            let cost = estimate.step(*node).map(|step| step.reason(&stages.graph));
+            let cost = estimate
+                .step(*node)
+                .map(|step| step.reason(kernels.plan.graph()));
             let parts = why.map(str::to_owned).into_iter().chain(cost);
             parts
                 .filter(|part| !part.is_empty())
@@ -162,7 +161,7 @@ fn reason(stages: &Stages, place: TreeRef, estimate: &Estimate) -> String {
             // All that share a loop chose it; the first that chose it for itself says why.
             let depth = tree.ancestors(place).len();
             let mut found = tree.leaves(place).into_iter().filter_map(|leaf| {
-                let why = stages.reasons.get(&leaf)?.loops.get(depth)?;
+                let why = kernels.reasons.get(&leaf)?.loops.get(depth)?;
                 (!why.is_empty()).then(|| why.to_string())
             });
             found.next().unwrap_or_default()
@@ -172,13 +171,12 @@ fn reason(stages: &Stages, place: TreeRef, estimate: &Estimate) -> String {
 
 /// The tree's text with a comment at every loop and leaf; still a tree that can be read back.
 fn annotated_tree(
-    stages: &Stages,
+    kernels: &Kernels,
     binding: Option<&Binding>,
     estimate: Option<&Estimate>,
 ) -> Result<String, Failure> {
-    let graph = &stages.graph;
-    let tree = &stages.lowered.tree;
-    let memory = allocations(graph, &stages.schedule, tree)?;
+    let (graph, tree) = (kernels.plan.graph(), kernels.plan.tree());
+    let memory = kernels.plan.allocations()?;
     let mut comments = Vec::new();
     tree.walk(&mut |place, _| {
         let comment = match tree.node(place) {
@@ -195,7 +193,7 @@ fn annotated_tree(
                 format!("{}[{}]{kept}", graph.node(*node).dtype, dims.join(", "))
             }
         };
-        let why = estimate.map_or_else(String::new, |estimate| reason(stages, place, estimate));
+        let why = estimate.map_or_else(String::new, |estimate| reason(kernels, place, estimate));
         comments.push(match why.is_empty() {
             true => comment,
             false => format!("{comment}: {why}"),

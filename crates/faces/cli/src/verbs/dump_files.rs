@@ -13,7 +13,6 @@ use loopwright::compile::Program;
 use loopwright::graph::{GraphError, print};
 use loopwright::kernel::Module;
 use loopwright::kernel::passes::Pipeline;
-use loopwright::looptree::print_schedule;
 use std::path::{Path, PathBuf};
 
 const UNOPTIMISED: &str = "kernel-unoptimised.txt";
@@ -96,17 +95,17 @@ impl<'o> Folder<'o> {
         self.forget()?;
         let name = |stage: Stage| file_name(stage, false, &opened.device);
         self.write(&name(Stage::Graph), &print(&opened.graph), terminal)?;
-        let stages = opened.stages()?;
-        let schedule = print_schedule(&stages.graph, &stages.schedule);
+        let kernels = opened.kernels()?;
+        let schedule = kernels.plan.to_string();
         self.write(&name(Stage::Schedule), &schedule, terminal)?;
-        let tree = tree_text(opened, &stages)?;
+        let tree = tree_text(opened, &kernels)?;
         self.write(&name(Stage::Tree), &tree, terminal)?;
-        let lowered = &stages.lowered.module;
-        self.write(UNOPTIMISED, &loopwright::kernel::print(lowered), terminal)?;
-        for (name, text) in after_passes(lowered) {
+        let lowered = kernels.unoptimised()?;
+        self.write(UNOPTIMISED, &loopwright::kernel::print(&lowered), terminal)?;
+        for (name, text) in after_passes(&lowered) {
             self.write(&name, &text, terminal)?;
         }
-        let kernel = loopwright::kernel::print(&stages.module);
+        let kernel = loopwright::kernel::print(&kernels.module());
         self.write(&name(Stage::Kernel), &kernel, terminal)?;
         let compiled = match opened.compile() {
             Ok(compiled) => compiled,

@@ -28,7 +28,7 @@ pub(super) fn plan_text(opened: &Opened<'_>, compiled: &Compiled) -> Result<Stri
         }
         Err(error) => return Err(error.into()),
     };
-    let stack = Stack::of(compiled.program().module());
+    let stack = Stack::of(&compiled.program().module());
     let mut text = String::new();
     pools(compiled, &plan, &mut text);
     on_stack(&stack, &mut text);

@@ -47,7 +47,7 @@ impl DeviceBench {
         }
         self.ready = Some(bound);
         Ok(Compiled {
-            kernel: loopwright::kernel::print(program.module()),
+            kernel: loopwright::kernel::print(&program.module()),
             code: program.code(),
             notes: program.notes().to_vec(),
         })

@@ -10,7 +10,7 @@ use crate::interrupts::Interruptible;
 use loopwright_backend::CompileOptions;
 use loopwright_compile::{Compiler, Program};
 use loopwright_graph::{Binding, Graph, NodeId, NodeOp};
-use loopwright_looptree::{Plan, Schedule, print_schedule, print_tree};
+use loopwright_looptree::{Schedule, print_tree};
 use loopwright_lower::KernelParam;
 use loopwright_ops::DType;
 use loopwright_symbolic::{Equation, Expr, unify};
@@ -297,7 +297,7 @@ impl PyProgram {
         let program = &self.program;
         match stage {
             "graph" => Ok(program.graph().to_string()),
-            "schedule" => Ok(print_schedule(program.graph(), program.schedule())),
+            "schedule" => Ok(program.plan().to_string()),
             "tree" => Ok(print_tree(program.graph(), program.tree())),
             "kernel" => Ok(program.module().to_string()),
             "code" => Ok(program.code()),
@@ -320,8 +320,7 @@ impl PyProgram {
     /// How it runs, as a plan that can be changed.
     #[getter]
     fn plan(&self) -> PyResult<PyPlan> {
-        let program = Arc::new(self.program.written().clone());
-        let plan = Plan::new(program, self.program.schedule().clone()).map_err(errors::schedule)?;
+        let plan = self.program.plan().clone();
         Ok(PyPlan::new(plan, target_of(Some(&self.device))?))
     }
 
@@ -329,7 +328,7 @@ impl PyProgram {
     #[getter]
     fn tree(&self) -> PyTree {
         PyTree::new(Arc::new(Parts {
-            graph: Arc::new(self.program.graph().clone()),
+            graph: Arc::clone(self.program.plan().graph()),
             tree: self.program.tree().clone(),
         }))
     }
@@ -343,9 +342,12 @@ impl PyProgram {
     /// The parts that several backends run, in order; none where one runs it all. `None` is the program's own backend.
     #[getter]
     fn parts(&self) -> Vec<Option<String>> {
-        let parts = self.program.parts().iter();
-        parts
-            .map(|part| part.backend.as_deref().map(str::to_owned))
+        if !self.program.is_delegated() {
+            return Vec::new();
+        }
+        let launches = self.program.launches().iter();
+        launches
+            .map(|launch| launch.backend.as_deref().map(str::to_owned))
             .collect()
     }
 

@@ -1,7 +1,7 @@
 //! Looking inside: shared subexpressions, stages in files, logs of stores and of compilers, second opinions.
 
 use crate::support::*;
-use loopwright_compile::Stages;
+use loopwright_compile::Kernels;
 use loopwright_kernel::passes::Pipeline;
 use loopwright_looptree::{parse_schedule, print_schedule, print_tree};
 use loopwright_runtime::{CodeOptions, LinkOptions, Run, RuntimeOptions, Span, SpanKind, Verify};
@@ -79,9 +79,10 @@ output y = x / s
         let code = compile(&device, "normalise", text);
         let done = code.program().expect("compiled ahead");
         let target = device.backend().target();
-        let stages = Stages::new(&program(text), None, &target, &Pipeline::standard()).expect("stages");
-        assert_eq!(stages.unit().written.to_string(), done.written().to_string());
-        let before = stages.lowered.module.to_string();
+        let kernels = Kernels::new(&program(text), None, &target, &Pipeline::standard());
+        let kernels = kernels.expect("it becomes kernels");
+        assert_eq!(kernels.plan.program().to_string(), done.plan().program().to_string());
+        let before = kernels.unoptimised().expect("it was lowered before").to_string();
         let after = done.module().to_string();
         assert_ne!(before, after, "the passes do something");
         let mut files = vec![
@@ -106,7 +107,7 @@ output y = x / s
         // What was written can be read again.
         let kernel = std::fs::read_to_string(directory.path().join("kernel.lwk")).expect("read");
         let kernel = loopwright_kernel::parse(&loopwright_text::Source::new("kernel.lwk", kernel));
-        assert_eq!(&kernel.expect("a kernel"), done.module());
+        assert_eq!(kernel.expect("a kernel"), *done.module());
     }
 
     fn line_39_kernels_log_what_they_store(place) {

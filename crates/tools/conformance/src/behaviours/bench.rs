@@ -5,7 +5,7 @@ use crate::pieces::{Pieces, pieces};
 use loopwright_backend::{
     Backend, BackendError, CompileOptions, DeviceError, PlainDevice, Scheduler,
 };
-use loopwright_compile::{ProgramError, Stages};
+use loopwright_compile::{Kernels, ProgramError};
 use loopwright_graph::Graph;
 use loopwright_kernel::Module;
 use loopwright_kernel::passes::Pipeline;
@@ -154,8 +154,8 @@ impl<'a> Bench<'a> {
     /// Notes what a program is made of; it does not apply if that is more than the backend can do.
     pub(crate) fn note(&self, graph: &Graph) -> Result<(), Stop> {
         let target = self.backend.target();
-        let stages = Stages::new(graph, None, &target, &Pipeline::standard())?;
-        self.note_module(&stages.module)
+        let kernels = Kernels::new(graph, None, &target, &Pipeline::standard())?;
+        self.note_module(&kernels.module())
     }
 
     pub(crate) fn note_module(&self, module: &Module) -> Result<(), Stop> {

@@ -3,7 +3,7 @@
 use super::bench::{Bench, Stop, ensure, given, link, refused, write};
 use crate::features::parsed;
 use loopwright_backend::{CompileOptions, Level};
-use loopwright_compile::{Compiler, Stages};
+use loopwright_compile::{Compiler, Kernels};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_looptree::{Mutation, Plan, parse_schedule};
 use loopwright_runtime::{BatchProgram, CodeOptions, LinkOptions, RuntimeOptions};
@@ -195,12 +195,13 @@ pub(super) fn parts_are_delegated(bench: &Bench<'_>) -> Result<(), Stop> {
         .plan;
     let schedule = plan.schedule().clone();
     let target = bench.backend.target();
-    let stages = Stages::new(&graph, Some(&schedule), &target, &Pipeline::standard())?;
-    for part in &stages.parts {
-        bench.note_module(&part.module)?;
+    let kernels = Kernels::new(&graph, Some(&schedule), &target, &Pipeline::standard())?;
+    for launch in &kernels.launches {
+        bench.note_module(&launch.module)?;
     }
-    ensure(stages.parts.len() == 3, || {
-        format!("there are {} parts, and should be 3", stages.parts.len())
+    ensure(kernels.launches.len() == 3, || {
+        let launches = kernels.launches.len();
+        format!("there are {launches} launches, and should be 3")
     })?;
     let another = bench.backend.clone();
     let compiler = Compiler::new(bench.backend.clone(), CompileOptions::default())
@@ -243,8 +244,8 @@ pub(super) fn schedules_are_set(bench: &Bench<'_>) -> Result<(), Stop> {
     let schedule = parse_schedule(&source, &program)
         .unwrap_or_else(|error| panic!("it is a schedule: {}", error.render(&source)));
     let target = bench.backend.target();
-    let stages = Stages::new(&graph, Some(&schedule), &target, &Pipeline::standard())?;
-    bench.note_module(&stages.module)?;
+    let kernels = Kernels::new(&graph, Some(&schedule), &target, &Pipeline::standard())?;
+    bench.note_module(&kernels.module())?;
     let compiler = Compiler::new(bench.backend.clone(), CompileOptions::default());
     compiler.set_schedule(&graph, Some(schedule.clone()))?;
     let compiled = compiler.compile(&parsed("again", text), None)?;
@@ -286,8 +287,8 @@ pub(super) fn stores_are_logged(bench: &Bench<'_>) -> Result<(), Stop> {
     let text = "state n: i64[i=3]\nupdate n = n + 10\n";
     let graph = parsed("step", text);
     let target = bench.backend.target();
-    let stages = Stages::new(&graph, None, &target, &Pipeline::standard())?;
-    bench.note_module(&stages.logging()?.module)?;
+    let kernels = Kernels::new(&graph, None, &target, &Pipeline::standard())?;
+    bench.note_module(&kernels.logging()?.module())?;
     let code = device.compile("step", &graph, &CodeOptions::default())?;
     let routine = link(&device.stream()?.context(), &code)?;
     write(routine.context(), "n", &[7, 8, 9])?;

@@ -2,9 +2,8 @@
 
 use super::memory::{Memory, Slot};
 use super::{Blame, KERNEL, Mismatch, Oracle, Prepared, panic_message};
-use loopwright_backend::{Argument, BackendError, CompileUnit, Executable};
+use loopwright_backend::{Argument, BackendError, CompileUnit, Executable, KernelLaunch};
 use loopwright_graph::{Array, NodeId};
-use loopwright_kernel::Module;
 use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -47,32 +46,27 @@ impl Oracle {
         let Some(first) = chosen.first() else {
             return;
         };
-        let kernels: Vec<(String, Module)> = chosen
+        let launches: Vec<KernelLaunch> = chosen
             .iter()
             .enumerate()
-            .map(|(place, at)| named(&cases[*at].module, kernel_name(place)))
+            .map(|(place, at)| named(&cases[*at].launch, kernel_name(place)))
             .collect();
-        let units = chosen.iter().zip(&kernels);
+        let units = chosen.iter().zip(&launches);
         let units: Vec<CompileUnit<'_>> = units
-            .map(|(at, (kernel, module))| CompileUnit {
-                kernel,
-                module,
-                params: &cases[*at].lowered.params,
-                graph: &cases[*at].graph,
-                written: &cases[*at].program,
-                schedule: &cases[*at].schedule,
-                tree: &cases[*at].lowered.tree,
+            .map(|(at, launch)| CompileUnit {
+                launch,
+                plan: &cases[*at].plan,
             })
             .collect();
         let options = cases[*first].options();
         let compiled = going_on(|| self.backend.compile(&units, &options));
         match compiled {
             Ok(executables) => {
-                let compiled = executables.into_iter().zip(&kernels);
-                for (at, (executable, (kernel, _))) in chosen.iter().zip(compiled) {
+                let compiled = executables.into_iter().zip(&launches);
+                for (at, (executable, launch)) in chosen.iter().zip(compiled) {
                     results[*at] = Some(Ok(Compiled {
                         executable,
-                        kernel: kernel.clone(),
+                        kernel: launch.kernel().to_owned(),
                         computes: self.computes,
                     }));
                 }
@@ -119,11 +113,9 @@ impl Compiled {
         inputs: &[(NodeId, Array)],
     ) -> Result<Option<Vec<u8>>, Mismatch> {
         let wrong = |message: String| Mismatch::new(Blame::Backend, message);
-        let binding = case
-            .graph
-            .bind(sizes)
-            .map_err(|error| wrong(error.to_string()))?;
-        let mut memory = Memory::new(&case.graph, &binding, &case.lowered, inputs);
+        let binding = case.plan.graph().bind(sizes);
+        let binding = binding.map_err(|error| wrong(error.to_string()))?;
+        let mut memory = case.memory_for(&binding, inputs);
         self.run(&mut memory)?;
         memory.check_guards().map_err(wrong)?;
         let results = case.results_in(&memory);
@@ -170,12 +162,13 @@ fn kernel_name(at: usize) -> String {
 }
 
 /// A lowered program under another name.
-fn named(module: &Module, name: String) -> (String, Module) {
+fn named(launch: &KernelLaunch, name: String) -> KernelLaunch {
+    let module = &launch.module;
     assert!(
         module.structs.is_empty() && module.functions.len() == 1,
         "a lowered program is one kernel and has no structs"
     );
-    let mut module = module.clone();
-    module.functions[0].name.clone_from(&name);
-    (name, module)
+    let mut launch = launch.clone();
+    launch.module.functions[0].name = name;
+    launch
 }

@@ -1,7 +1,7 @@
 //! The memory of one run.
 
 use loopwright_graph::{Array, Binding, Graph, NodeId, NodeOp};
-use loopwright_lower::{KernelParam, Lowered};
+use loopwright_lower::{KernelParam, Scratch};
 use loopwright_ops::Scalar;
 
 /// What memory holds before anything is written: no number that a program is likely to compute.
@@ -78,12 +78,13 @@ impl Memory {
     pub(super) fn new(
         graph: &Graph,
         binding: &Binding,
-        lowered: &Lowered,
+        params: &[KernelParam],
+        scratch: &[Scratch],
         inputs: &[(NodeId, Array)],
     ) -> Memory {
         let bytes =
             |node: NodeId| binding.elements(graph, node) as usize * graph.node(node).dtype.bytes();
-        let held = lowered.params.iter().map(|param| match param {
+        let held = params.iter().map(|param| match param {
             KernelParam::Parameter(node) => {
                 let updated = graph.updates().iter().any(|update| update.state == *node);
                 let given = inputs.iter().find(|(given, _)| given == node);
@@ -107,7 +108,7 @@ impl Memory {
                 Held::Buffer(Buffer::new(bytes(node), true))
             }
             KernelParam::Scratch(at) => {
-                let scratch = &lowered.scratch[*at as usize];
+                let scratch = &scratch[*at as usize];
                 let elements = scratch
                     .elements
                     .evaluate(&|symbol| Some(binding.value(symbol)));

@@ -22,14 +22,14 @@ pub use compare::Element;
 
 use crate::generate::{Arithmetic, Case};
 use compare::{agree, first_difference};
-use loopwright_backend::{Backend, CompileOptions};
-use loopwright_compile::{KERNEL, Program as Compiled, Stages};
-use loopwright_graph::{Array, Binding, Graph, evaluate};
+use loopwright_backend::{Backend, CompileOptions, KernelLaunch};
+use loopwright_compile::{KERNEL, Kernels, Program as Compiled};
+use loopwright_graph::{Array, Binding, Graph, NodeId, evaluate};
 use loopwright_kernel::interpret::{Arg, Grid, Program};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{Module, validate};
-use loopwright_looptree::{Schedule, loop_dims};
-use loopwright_lower::{Lowered, lower};
+use loopwright_looptree::{Plan, loop_dims};
+use loopwright_lower::{Scratch, lower};
 use loopwright_ops::{Scalar, same_value};
 use loopwright_scheduler::{Order, schedule};
 use memory::{Memory, Slot, result_places};
@@ -156,11 +156,8 @@ pub struct Oracle {
 pub struct Prepared {
     /// The case.
     pub case: Case,
-    /// The program with its results as stores.
-    program: Graph,
-    /// The same with the schedule's changes made.
-    graph: Graph,
-    schedule: Schedule,
+    /// The program with its results as stores, and its schedule.
+    plan: Plan,
     /// Of the changed graph, which has all dimensions of the program.
     binding: Binding,
     /// What the reference evaluator gives.
@@ -169,9 +166,9 @@ pub struct Prepared {
     unoptimised: Vec<Array>,
     /// What other roundings give; computed when it is needed.
     roundings: OnceLock<Roundings>,
-    lowered: Lowered,
-    module: Module,
-    kernel: String,
+    scratch: Vec<Scratch>,
+    /// The kernel that stands for the whole program.
+    launch: KernelLaunch,
     steps: Option<u64>,
 }
 
@@ -236,49 +233,49 @@ impl Oracle {
             text::check_graph(&program)?;
         }
         enter(Blame::Schedule);
-        let schedule = self.schedule(case, &program).map_err(wrong)?;
-        let (graph, binding) = edited(case, &program, &schedule).map_err(wrong)?;
+        let plan = self.plan(case, program).map_err(wrong)?;
+        let binding = bound(case, &plan).map_err(wrong)?;
         if self.texts {
             enter(Blame::Text("schedule"));
-            text::check_schedule(&program, &graph, &schedule)?;
+            text::check_schedule(plan.program(), plan.graph(), plan.schedule())?;
         }
         enter(Blame::Lowering);
-        let mut lowered =
-            lower(&graph, &schedule, KERNEL).map_err(|error| wrong(error.to_string()))?;
+        let mut lowered = lower(&plan, KERNEL).map_err(|error| wrong(error.to_string()))?;
         validate(&lowered.module).map_err(|error| wrong(format!("not valid: {error}")))?;
         lowered.module.compact();
         if self.texts {
             enter(Blame::Text("tree"));
-            text::check_tree(&graph, &lowered.tree)?;
+            text::check_tree(plan.graph(), plan.tree())?;
             enter(Blame::Text("kernel"));
             text::check_kernel(&lowered.module)?;
         }
         enter(Blame::Lowering);
-        let steps = steps(&graph, &schedule, &binding);
+        let steps = steps(&plan, &binding);
         let mut prepared = Prepared {
             case: case.clone(),
-            program,
-            graph,
-            schedule,
+            plan,
             binding,
             expected,
             unoptimised: Vec::new(),
             roundings: OnceLock::new(),
-            module: lowered.module.clone(),
-            lowered,
-            kernel: KERNEL.to_owned(),
+            scratch: lowered.scratch,
+            launch: KernelLaunch {
+                backend: None,
+                module: lowered.module,
+                params: lowered.params,
+            },
             steps: Some(steps),
         };
-        let memory = prepared.interpret(&prepared.module);
+        let memory = prepared.interpret(prepared.module());
         let memory = memory.map_err(|fault| Mismatch::of(Blame::Lowering, fault))?;
         prepared
             .compare_with_reference(&prepared.results_in(&memory))
             .map_err(|fault| Mismatch::of(Blame::Lowering, fault))?;
         prepared.unoptimised = prepared.arrays(&prepared.results_in(&memory));
-        prepared.module = self.optimised(&prepared, stage)?;
+        prepared.launch.module = self.optimised(&prepared, stage)?;
         if self.texts {
             enter(Blame::Text("kernel"));
-            text::check_kernel(&prepared.module)?;
+            text::check_kernel(prepared.module())?;
         }
         Ok(prepared)
     }
@@ -293,28 +290,21 @@ impl Oracle {
             .map_err(|error| wrong(error.to_string()))?;
         let expected = evaluate(&case.graph, &binding, &case.inputs)
             .map_err(|error| wrong(error.to_string()))?;
-        let (graph, schedule) = (program.graph().clone(), program.schedule().clone());
-        let binding = graph
-            .bind(&case.sizes())
-            .map_err(|error| wrong(error.to_string()))?;
+        let plan = program.plan().clone();
+        let binding = bound(case, &plan).map_err(wrong)?;
         Ok(Prepared {
             case: case.clone(),
-            program: program.written().clone(),
-            graph,
-            schedule,
+            plan,
             binding,
             expected,
             unoptimised: Vec::new(),
             roundings: OnceLock::new(),
-            lowered: Lowered {
-                module: program.module().clone(),
+            scratch: program.scratch().to_vec(),
+            launch: KernelLaunch {
+                backend: None,
+                module: program.module().into_owned(),
                 params: program.params().to_vec(),
-                scratch: program.scratch().to_vec(),
-                tree: program.tree().clone(),
-                notes: Vec::new(),
             },
-            module: program.module().clone(),
-            kernel: program.kernel().to_owned(),
             // It has run to its end elsewhere.
             steps: None,
         })
@@ -325,46 +315,48 @@ impl Oracle {
     pub(crate) fn lowered(&self, case: &Case) -> Result<Prepared, Mismatch> {
         let wrong = |message: String| Mismatch::new(Blame::Lowering, message);
         let program = case.graph.clone().with_stores();
-        let schedule = self.schedule(case, &program).map_err(wrong)?;
-        let target = self.backend.target();
-        let stages = Stages::new(&program, Some(&schedule), &target, &self.pipeline)
+        let plan = self.plan(case, program).map_err(wrong)?;
+        let kernels = Kernels::of_plan(plan, &self.backend.target(), &self.pipeline)
             .map_err(|error| wrong(error.to_string()))?;
-        let (graph, binding) = edited(case, &program, &schedule).map_err(wrong)?;
-        let steps = steps(&graph, &schedule, &binding);
+        let binding = bound(case, &kernels.plan).map_err(wrong)?;
+        let steps = steps(&kernels.plan, &binding);
         Ok(Prepared {
             case: case.clone(),
-            program,
-            graph,
-            schedule,
+            launch: KernelLaunch {
+                backend: None,
+                module: kernels.module().into_owned(),
+                params: kernels.params,
+            },
+            plan: kernels.plan,
             binding,
             expected: Vec::new(),
             unoptimised: Vec::new(),
             roundings: OnceLock::new(),
-            lowered: stages.lowered,
-            module: stages.module,
-            kernel: KERNEL.to_owned(),
+            scratch: kernels.scratch,
             steps: Some(steps),
         })
     }
 
-    fn schedule(&self, case: &Case, graph: &Graph) -> Result<Schedule, String> {
+    /// A case's schedule for its program, or one that is made for the backend.
+    fn plan(&self, case: &Case, program: Graph) -> Result<Plan, String> {
         match &case.schedule {
-            Some(schedule) => Ok(schedule.clone()),
+            Some(schedule) => {
+                Plan::new(program, schedule.clone()).map_err(|error| error.to_string())
+            }
             None => {
                 let order = match case.arithmetic.is_strict() {
                     true => Order::Kept,
                     false => Order::Free,
                 };
-                let explained = schedule(graph.clone(), &self.backend.target(), order);
-                let explained = explained.map_err(|error| error.to_string())?;
-                Ok(explained.plan.schedule().clone())
+                let explained = schedule(program, &self.backend.target(), order);
+                Ok(explained.map_err(|error| error.to_string())?.plan)
             }
         }
     }
 
     /// Runs the passes. The result is interpreted; only if it is wrong is that of every pass.
     fn optimised(&self, prepared: &Prepared, stage: &RefCell<Blame>) -> Result<Module, Mismatch> {
-        let mut module = prepared.lowered.module.clone();
+        let mut module = prepared.module().clone();
         let mut invalid: Option<Mismatch> = None;
         let names = self.pipeline.names();
         let mut at = 0;
@@ -395,7 +387,7 @@ impl Oracle {
 
     /// The first pass after which a kernel is wrong, given that it is after the last.
     fn guilty_pass(&self, prepared: &Prepared, last: Fault) -> Mismatch {
-        let mut module = prepared.lowered.module.clone();
+        let mut module = prepared.module().clone();
         let mut found = None;
         self.pipeline.run(&mut module, &mut |name, module| {
             if found.is_some() {
@@ -411,19 +403,15 @@ impl Oracle {
     }
 }
 
-/// A program with the changes that a schedule makes, and the sizes of all its dimensions.
-fn edited(case: &Case, program: &Graph, schedule: &Schedule) -> Result<(Graph, Binding), String> {
-    let graph = schedule
-        .edited(program)
-        .map_err(|error| error.to_string())?;
-    let binding = graph
-        .bind(&case.sizes())
-        .map_err(|error| error.to_string())?;
-    Ok((graph.into_owned(), binding))
+/// The sizes of all dimensions of a program with its schedule's changes.
+fn bound(case: &Case, plan: &Plan) -> Result<Binding, String> {
+    let binding = plan.graph().bind(&case.sizes());
+    binding.map_err(|error| error.to_string())
 }
 
 /// Instructions after which a program's interpreted kernel is given up.
-fn steps(graph: &Graph, schedule: &Schedule, binding: &Binding) -> u64 {
+fn steps(plan: &Plan, binding: &Binding) -> u64 {
+    let (graph, schedule) = (plan.graph(), plan.schedule());
     let product = |sizes: &mut dyn Iterator<Item = i64>| {
         let sizes = sizes.map(|size| size.max(1) as u64);
         sizes.fold(1, u64::saturating_mul)
@@ -458,12 +446,12 @@ pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
 impl Prepared {
     /// The kernel that a backend is given.
     pub fn module(&self) -> &Module {
-        &self.module
+        &self.launch.module
     }
 
     /// The same, for those who know what it must still compute.
     pub(crate) fn module_mut(&mut self) -> &mut Module {
-        &mut self.module
+        &mut self.launch.module
     }
 
     /// How to compile it.
@@ -476,7 +464,12 @@ impl Prepared {
     }
 
     fn memory(&self) -> Memory {
-        Memory::new(&self.graph, &self.binding, &self.lowered, &self.case.inputs)
+        self.memory_for(&self.binding, &self.case.inputs)
+    }
+
+    fn memory_for(&self, binding: &Binding, inputs: &[(NodeId, Array)]) -> Memory {
+        let (graph, params) = (self.plan.graph(), &self.launch.params);
+        Memory::new(graph, binding, params, &self.scratch, inputs)
     }
 
     /// Runs a version of the kernel on the interpreter.
@@ -492,7 +485,12 @@ impl Prepared {
             })
             .collect();
         program
-            .run(&self.kernel, &mut arguments, Grid::default(), self.steps)
+            .run(
+                self.launch.kernel(),
+                &mut arguments,
+                Grid::default(),
+                self.steps,
+            )
             .map_err(|error| error.to_string())?;
         drop(arguments);
         memory.check_guards()?;
@@ -507,17 +505,17 @@ impl Prepared {
 
     /// The kernel as a backend is given it, on the interpreter: what it leaves.
     pub(crate) fn interpreted(&self) -> Result<Vec<Array>, Fault> {
-        let memory = self.interpret(&self.module)?;
+        let memory = self.interpret(self.module())?;
         Ok(self.arrays(&self.results_in(&memory)))
     }
 
     fn results_in<'m>(&self, memory: &'m Memory) -> Vec<&'m [u8]> {
-        memory.results(&self.graph, &self.lowered.params)
+        memory.results(self.plan.graph(), &self.launch.params)
     }
 
     /// The results among what stands in memory after a run, given for each parameter of the kernel.
     pub(crate) fn results_among<'m>(&self, after: &[&'m [u8]]) -> Vec<&'m [u8]> {
-        let places = result_places(&self.graph, &self.lowered.params).into_iter();
+        let places = result_places(self.plan.graph(), &self.launch.params).into_iter();
         let bytes = places.map(|place| place.and_then(|at| after.get(at).copied()));
         bytes.map(Option::unwrap_or_default).collect()
     }
@@ -573,8 +571,7 @@ impl Prepared {
     }
 
     fn roundings(&self) -> &Roundings {
-        self.roundings.get_or_init(|| {
-            Roundings::new(&self.case, &self.program, &self.schedule, &self.binding)
-        })
+        self.roundings
+            .get_or_init(|| Roundings::new(&self.case, &self.plan, &self.binding))
     }
 }

@@ -16,7 +16,7 @@ use crate::generate::{Arithmetic, Case, folds_in_order};
 use crate::rebuild::{Disturbance, Edit, rebuild};
 use crate::rng::Rng;
 use loopwright_graph::{Array, Binding, Graph, NodeId, NodeOp, evaluate};
-use loopwright_looptree::Schedule;
+use loopwright_looptree::{Plan, Schedule};
 use loopwright_ops::{DType, Op, ReduceOp, Scalar, same_value};
 
 /// How often the reference evaluator runs with all free roundings disturbed: once all up, once all down, the
@@ -41,20 +41,15 @@ pub(super) struct Roundings {
 }
 
 impl Roundings {
-    /// Runs a case with the roundings disturbed that are free under a schedule. `graph` is the case's with
-    /// stores.
-    pub(super) fn new(
-        case: &Case,
-        graph: &Graph,
-        schedule: &Schedule,
-        binding: &Binding,
-    ) -> Roundings {
+    /// Runs a case with the roundings disturbed that are free under its schedule.
+    pub(super) fn new(case: &Case, plan: &Plan, binding: &Binding) -> Roundings {
+        let (graph, schedule) = (plan.program(), plan.schedule());
         let strict = case.arithmetic.is_strict();
         let in_order = |node| folds_in_order(graph, schedule, node);
         let free = free_roundings(graph, schedule, binding, case.arithmetic);
         let evaluate_with = |disturbances: Option<Vec<Disturbance>>| {
             let with_stores = Case {
-                graph: graph.clone(),
+                graph: Graph::clone(graph),
                 schedule: None,
                 ..case.clone()
             };

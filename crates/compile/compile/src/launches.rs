@@ -4,106 +4,67 @@
 //! each a kernel of its own that its backend compiles; what one part computes and another reads lies in
 //! scratch memory. To everybody above it is one program: [`Delegated`] runs the parts one after the other.
 
+use crate::kernels::{Kernels, Passes, validate};
 use crate::program::ProgramError;
-use crate::spill::FrameLimits;
-use crate::stages::{Optimised, Stages, validate, with_spilled};
-use loopwright_backend::BackendError;
-use loopwright_backend::CompileUnit;
-use loopwright_backend::stage;
-use loopwright_backend::{Argument, CompileOptions, Executable};
-use loopwright_backend::{Backend, Level};
+use loopwright_backend::{
+    Argument, Backend, BackendError, CompileOptions, CompileUnit, Executable, KernelLaunch, Level,
+    stage,
+};
 use loopwright_graph::{Graph, NodeId, NodeOp};
-use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{
     Access, Function, FunctionId, FunctionKind, Module, Param, Space, Stmt, Type, ValueInfo,
 };
-use loopwright_looptree::{LoopTree, Schedule, is_given, parts_by_delegate};
-use loopwright_lower::{KernelParam, Lowered, Scratch, lower_parts};
+use loopwright_looptree::{Plan, is_given, parts_by_delegate};
+use loopwright_lower::{KernelParam, Scratch, lower_parts};
 use loopwright_ops::DType;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A part of a program.
-#[derive(Clone, Debug)]
-pub struct Part {
-    /// The backend that runs it; `None`: the program's own.
-    pub backend: Option<Arc<str>>,
-    /// Its kernel's name.
-    pub kernel: String,
-    /// Its kernel after all passes.
-    pub module: Module,
-    /// What its kernel's parameters are.
-    pub params: Vec<KernelParam>,
-}
-
-/// Whether any of a schedule's steps is handed to another backend.
-pub(crate) fn delegates(schedule: &Schedule) -> bool {
-    schedule.steps.iter().any(|step| step.delegate.is_some())
-}
-
-/// Lowers a program whose schedule hands parts of it to other backends.
+/// Lowers a program whose schedule delegates parts of it to other backends.
 pub(crate) fn lower_delegated(
-    graph: Graph,
-    schedule: Schedule,
-    kernel: &str,
-    pipeline: &Pipeline,
-    limits: FrameLimits,
-) -> Result<Stages, ProgramError> {
-    let tree = LoopTree::new(&graph, &schedule)?;
-    let ranges = parts_by_delegate(&tree);
+    plan: Plan,
+    name: &str,
+    passes: Passes<'_>,
+) -> Result<Kernels, ProgramError> {
+    let ranges = parts_by_delegate(plan.tree());
     let roots: Vec<Range<usize>> = ranges.iter().map(|(roots, _)| roots.clone()).collect();
-    let lowered = stage("lower", || lower_parts(&graph, &schedule, kernel, &roots))?;
-    let mut parts = Vec::with_capacity(lowered.len());
+    let lowered = stage("lower", || lower_parts(&plan, name, &roots))?;
     let scratch = lowered.first().map(|part| part.scratch.clone());
     let mut scratch = scratch.unwrap_or_default();
-    for (at, (part, (_, backend))) in lowered.iter().zip(&ranges).enumerate() {
-        let Optimised {
-            mut module,
-            spilled,
-        } = Optimised::new(part, pipeline, limits)?;
+    let mut launches = Vec::with_capacity(lowered.len());
+    let mut notes = Vec::new();
+    for (at, (part, (_, backend))) in lowered.into_iter().zip(ranges).enumerate() {
+        notes.extend(part.notes);
+        let (mut launch, spilled) = passes.run(part.module, part.params, scratch.len())?;
         // Also where there is one part alone: the program's own name is that of the whole.
-        module.functions[0].name = format!("{kernel}_{at}");
-        let params = with_spilled(&part.params, scratch.len(), &spilled);
+        launch.module.functions[0].name = format!("{name}_{at}");
+        launch.backend = backend;
         scratch.extend(spilled);
-        parts.push(Part {
-            backend: backend.clone(),
-            kernel: module.functions[0].name.clone(),
-            module,
-            params,
-        });
+        launches.push(launch);
     }
-    let params = all_params(&graph, &scratch);
+    let params = all_params(plan.graph(), &scratch);
     // A result is there from the first part that has it to the last.
     let scratch_live = (0..scratch.len() as u32).map(|number| {
-        let has = |part: &&Part| part.params.contains(&KernelParam::Scratch(number));
-        let first = parts.iter().position(|part| has(&part)).unwrap_or(0);
-        let end = parts.iter().rposition(|part| has(&part));
+        let has = |launch: &KernelLaunch| launch.params.contains(&KernelParam::Scratch(number));
+        let first = launches.iter().position(has).unwrap_or(0);
+        let end = launches.iter().rposition(has);
         first as u32..end.map_or(0, |last| last as u32 + 1)
     });
-    let scratch_live: Vec<Range<u32>> = scratch_live.collect();
-    let notes = lowered.iter().flat_map(|part| part.notes.clone()).collect();
-    let module = joined(&graph, &parts, &params, kernel);
-    validate(&module, "joining parts")?;
-    Ok(Stages {
-        kernel: kernel.to_owned(),
-        params: params.clone(),
-        lowered: Lowered {
-            module: module.clone(),
-            params,
-            scratch,
-            tree,
-            notes,
-        },
-        graph,
-        written: None,
-        schedule,
-        reasons: rustc_hash::FxHashMap::default(),
-        module,
-        scratch_live,
-        log_sites: Vec::new(),
-        parts,
+    let kernels = Kernels {
+        name: name.to_owned(),
+        reasons: FxHashMap::default(),
         plainer: None,
-    })
+        notes,
+        scratch_live: scratch_live.collect(),
+        params,
+        scratch,
+        launches,
+        plan,
+        log_sites: Vec::new(),
+    };
+    validate(&kernels.module(), "joining parts")?;
+    Ok(kernels)
 }
 
 /// What a program takes, whether or not a part uses it: as where it is one kernel.
@@ -124,12 +85,17 @@ fn all_params(graph: &Graph, scratch: &[Scratch]) -> Vec<KernelParam> {
 }
 
 /// A kernel that calls the parts, one after the other: what the whole means.
-fn joined(graph: &Graph, parts: &[Part], params: &[KernelParam], name: &str) -> Module {
+pub(crate) fn joined(
+    graph: &Graph,
+    launches: &[KernelLaunch],
+    params: &[KernelParam],
+    name: &str,
+) -> Module {
     let mut whole = Function::new(name, FunctionKind::Kernel { group: None });
     let mut values = Vec::with_capacity(params.len());
     for wanted in params {
         // Declared as in the parts that have it: written if any of them writes it.
-        let declared = parts.iter().flat_map(|part| {
+        let declared = launches.iter().flat_map(|part| {
             let at = part.params.iter().position(|param| param == wanted)?;
             let function = &part.module.functions[0];
             let param = &function.params[at];
@@ -149,7 +115,7 @@ fn joined(graph: &Graph, parts: &[Part], params: &[KernelParam], name: &str) -> 
         let noalias = declared.iter().all(|(param, _)| param.noalias);
         values.push(whole.param(info.ty.clone(), info.name.clone(), access, noalias));
     }
-    for (at, part) in parts.iter().enumerate() {
+    for (at, part) in launches.iter().enumerate() {
         let given = part.params.iter().map(|param| {
             let at = params.iter().position(|known| known == param);
             values[at.expect("all parameters of parts are listed")]
@@ -162,7 +128,7 @@ fn joined(graph: &Graph, parts: &[Part], params: &[KernelParam], name: &str) -> 
         structs: Vec::new(),
         functions: vec![whole],
     };
-    for part in parts {
+    for part in launches {
         let mut called = part.module.clone();
         called.functions[0].kind = FunctionKind::Device;
         module.append(called);
@@ -196,11 +162,11 @@ fn unused(graph: &Graph, param: KernelParam) -> (Type, String) {
 pub(crate) fn compile_delegated(
     own: &Backend,
     find: &dyn Fn(&str) -> Option<Backend>,
-    stages: &Stages,
+    kernels: &Kernels,
     options: &CompileOptions,
 ) -> Result<Arc<dyn Executable>, ProgramError> {
     let refuse = |reason: String| ProgramError::Delegate {
-        program: stages.kernel.clone(),
+        program: kernels.name.clone(),
         reason,
     };
     if own.level() != Level::Kernel {
@@ -211,50 +177,44 @@ pub(crate) fn compile_delegated(
             own.level()
         )));
     }
-    let mut executables: Vec<Option<Arc<dyn Executable>>> = vec![None; stages.parts.len()];
-    for at in 0..stages.parts.len() {
+    let units: Vec<CompileUnit<'_>> = kernels.units().collect();
+    let mut executables: Vec<Option<Arc<dyn Executable>>> = vec![None; units.len()];
+    for at in 0..units.len() {
         if executables[at].is_some() {
             continue;
         }
-        let name = &stages.parts[at].backend;
+        let name = &units[at].launch.backend;
         let backend = match name {
             None => own.clone(),
             Some(name) => delegate(find, name).map_err(refuse)?,
         };
-        let same = |part: &usize| stages.parts[*part].backend == *name;
-        let same: Vec<usize> = (at..stages.parts.len()).filter(same).collect();
-        let units: Vec<CompileUnit<'_>> = same
-            .iter()
-            .map(|part| CompileUnit {
-                kernel: &stages.parts[*part].kernel,
-                module: &stages.parts[*part].module,
-                params: &stages.parts[*part].params,
-                graph: &stages.graph,
-                written: stages.written.as_ref().unwrap_or(&stages.graph),
-                schedule: &stages.schedule,
-                tree: &stages.lowered.tree,
-            })
-            .collect();
-        let compiled = backend.compile(&units, options)?;
-        for (part, executable) in same.into_iter().zip(compiled) {
-            executables[part] = Some(executable);
+        let same = |other: &usize| units[*other].launch.backend == *name;
+        let same: Vec<usize> = (at..units.len()).filter(same).collect();
+        let together: Vec<CompileUnit<'_>> = same.iter().map(|other| units[*other]).collect();
+        let compiled = backend.compile(&together, options)?;
+        for (other, executable) in same.into_iter().zip(compiled) {
+            executables[other] = Some(executable);
         }
     }
-    let parts = stages.parts.iter().zip(executables).map(|(part, code)| {
-        let place = |param: &KernelParam| {
-            let at = stages.params.iter().position(|known| known == param);
-            at.expect("all parameters of parts are listed")
-        };
-        CompiledPart {
-            backend: part.backend.as_deref().unwrap_or(own.name()).to_owned(),
-            kernel: part.kernel.clone(),
-            code: code.expect("every part was compiled"),
-            places: part.params.iter().map(place).collect(),
-        }
-    });
+    let parts = kernels
+        .launches
+        .iter()
+        .zip(executables)
+        .map(|(part, code)| {
+            let place = |param: &KernelParam| {
+                let at = kernels.params.iter().position(|known| known == param);
+                at.expect("all parameters of parts are listed")
+            };
+            CompiledPart {
+                backend: part.backend.as_deref().unwrap_or(own.name()).to_owned(),
+                kernel: part.kernel().to_owned(),
+                code: code.expect("every part was compiled"),
+                places: part.params.iter().map(place).collect(),
+            }
+        });
     Ok(Arc::new(Delegated {
-        name: stages.kernel.clone(),
-        takes: stages.params.len(),
+        name: kernels.name.clone(),
+        takes: kernels.params.len(),
         parts: parts.collect(),
     }))
 }
@@ -282,34 +242,20 @@ fn delegate(find: &dyn Fn(&str) -> Option<Backend>, name: &str) -> Result<Backen
 /// Roots of the tree that a backend refuses, each with the reason.
 pub(crate) fn refused_roots(
     backend: &Backend,
-    graph: &Graph,
-    schedule: &Schedule,
-    tree: &LoopTree,
-    (pipeline, limits): (&Pipeline, FrameLimits),
+    plan: &Plan,
+    passes: Passes<'_>,
     options: &CompileOptions,
 ) -> Result<Vec<(usize, String)>, ProgramError> {
+    let tree = plan.tree();
     let roots: Vec<Range<usize>> = (0..tree.roots().len()).map(|at| at..at + 1).collect();
     let mut refused = Vec::new();
-    for (root, part) in lower_parts(graph, schedule, "part", &roots)?
-        .iter()
-        .enumerate()
-    {
+    for (root, part) in lower_parts(plan, "part", &roots)?.into_iter().enumerate() {
         if tree.delegate(tree.roots()[root]).is_some() {
             continue;
         }
-        let Optimised { module, spilled } = Optimised::new(part, pipeline, limits)?;
-        let params = with_spilled(&part.params, part.scratch.len(), &spilled);
-        let unit = CompileUnit {
-            kernel: &module.functions[0].name,
-            module: &module,
-            params: &params,
-            graph,
-            // Whether something is refused does not depend on it.
-            written: graph,
-            schedule,
-            tree,
-        };
-        match backend.compile(&[unit], options) {
+        let (launch, _) = passes.run(part.module, part.params, part.scratch.len())?;
+        let launch = &launch;
+        match backend.compile(&[CompileUnit { launch, plan }], options) {
             Ok(_) => {}
             Err(BackendError::Unsupported { reason, .. }) => refused.push((root, reason)),
             Err(other) => return Err(other.into()),
