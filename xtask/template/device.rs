@@ -5,8 +5,8 @@
 
 use loopwright_backend::{
     Backend, BackendError, Call, Capabilities, CompileOptions, Describe, DeviceBackend, DeviceCode,
-    DeviceError, Executable, Hardware, Launch, Limits, Placeholder, PlainDevice, Slab, Target,
-    Unavailable, register_backend,
+    DeviceError, Executable, Hardware, Launch, LaunchArgument, Limits, PlainDevice, Slab, SlabRange,
+    Target, Unavailable, register_backend,
 };
 use loopwright_kernel::{Function, FunctionKind, Module};
 use std::any::Any;
@@ -128,7 +128,7 @@ impl PlainDevice for Device {
         code: &Arc<dyn Executable>,
         kernel: &str,
         slabs: Vec<Arc<dyn Slab>>,
-        arguments: &[Placeholder],
+        arguments: &[LaunchArgument<SlabRange>],
     ) -> Result<Box<dyn Launch>, DeviceError> {
         let wrong = |reason: String| {
             DeviceError::Backend(BackendError::Call {

@@ -9,7 +9,7 @@ use loopwright_backend::{
 use loopwright_conformance::generate::random_case;
 use loopwright_conformance::oracle::{Oracle, Prepared};
 use loopwright_emit::{C99, EmitError, Emitted, emit};
-use loopwright_kernel::interpret::{Arg, Grid, interpret};
+use loopwright_kernel::interpret::{Grid, interpret};
 use loopwright_kernel::{
     Access, AtomicOp, Builder, Function, FunctionId, FunctionKind, LoopKind, Module, Space,
     StructId, StructType, TileRole, TileType, Type, Value, WorkItem, validate,
@@ -202,7 +202,7 @@ fn agrees(module: &Module, buffer: &Words) {
     let Some(compiler) = compiler() else { return };
     let kernel = &module.functions[module.functions.len() - 1].name;
     let (mut expected, mut got) = (buffer.clone(), buffer.clone());
-    let mut arguments = [Arg::Write(expected.bytes())];
+    let mut arguments = [Argument::Write(expected.bytes())];
     if let Err(error) = interpret(module, kernel, &mut arguments, Grid::default()) {
         panic!("{kernel}: {error}");
     }

@@ -8,8 +8,7 @@ use loopwright_backend::{
     register_backend,
 };
 use loopwright_kernel::Module;
-use loopwright_kernel::interpret::{Arg, InterpretError, Program};
-use smallvec::SmallVec;
+use loopwright_kernel::interpret::{InterpretError, Program};
 use std::sync::Arc;
 
 /// The interpreter.
@@ -53,18 +52,9 @@ struct Interpreted {
 
 impl Executable for Interpreted {
     unsafe fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
-        let mut arguments: SmallVec<[Arg<'_>; 16]> = arguments
-            .iter_mut()
-            .map(|argument| match argument {
-                Argument::Read(bytes) => Arg::Read(bytes),
-                Argument::Write(bytes) => Arg::Write(bytes),
-                Argument::Shared(cells) => Arg::Shared(cells),
-                Argument::Scalar(scalar) => Arg::Scalar(*scalar),
-            })
-            .collect();
         let grid = self.program.one_group(kernel);
         self.program
-            .run(kernel, &mut arguments, grid, None)
+            .run(kernel, arguments, grid, None)
             .map_err(|error| match error {
                 InterpretError::Interrupted => BackendError::Interrupted,
                 error => BackendError::Run {

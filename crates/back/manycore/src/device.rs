@@ -3,14 +3,13 @@
 use crate::code::{Kernel, Loaded, ManycoreCode};
 use crate::error::ManycoreError;
 use crate::machine::Machine;
-use crate::protocol::LaunchArgument;
+use crate::protocol::CommandArgument;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use loopwright_backend::{
-    ALIGNMENT, BackendError, Call, DeviceError, Executable, Launch, Limits, MemoryAccess,
-    Placeholder, PlainDevice, Slab, Takes,
+    ALIGNMENT, BackendError, Call, DeviceError, Executable, Launch, LaunchArgument, Limits,
+    PlainDevice, Slab, SlabRange,
 };
-use loopwright_ops::DType;
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -87,7 +86,7 @@ impl PlainDevice for ManycoreDevice {
         code: &Arc<dyn Executable>,
         kernel: &str,
         slabs: Vec<Arc<dyn Slab>>,
-        arguments: &[Placeholder],
+        arguments: &[LaunchArgument<SlabRange>],
     ) -> Result<Box<dyn Launch>, DeviceError> {
         let found = code.device_code().and_then(|code| {
             let code: &dyn Any = &**code;
@@ -108,51 +107,21 @@ impl PlainDevice for ManycoreDevice {
         let Some(kernel) = found.kernel(kernel) else {
             return Err(wrong("the code has no kernel of that name".to_owned()));
         };
-        let signature = &kernel.signature;
-        signature.check_count(arguments.len()).map_err(wrong)?;
+        kernel.signature.check(arguments).map_err(wrong)?;
         let machine = self.machine()?;
-        let mut prepared = Vec::with_capacity(arguments.len());
-        for (argument, (placeholder, param)) in arguments.iter().zip(&signature.params).enumerate()
-        {
-            prepared.push(match (*placeholder, param.takes) {
-                (
-                    Placeholder::Memory {
-                        slab,
-                        offset,
-                        bytes,
-                        access,
-                    },
-                    Takes::Buffer { written, .. },
-                ) => {
-                    if written && access == MemoryAccess::Read {
-                        return Err(wrong(param.read_only()));
-                    }
-                    // Slabs start at pages.
-                    param.check_place(offset, bytes).map_err(wrong)?;
-                    let slab = own(&slabs[slab], &machine);
-                    let slab = slab.ok_or(DeviceError::Foreign { argument })?.slab;
-                    Prepared::Known(memory(slab, offset, bytes))
-                }
-                (Placeholder::Integer(value), Takes::Scalar(DType::I64)) => {
-                    Prepared::Known(LaunchArgument::Integer(value))
-                }
-                (Placeholder::Static(at), Takes::Scalar(DType::I64)) => Prepared::Static(at),
-                (Placeholder::Merge { bytes }, Takes::Buffer { written: false, .. }) => {
-                    Prepared::Merge { argument, bytes }
-                }
-                (placeholder, kind) => {
-                    return Err(wrong(format!(
-                        "`{}` takes {kind:?}, not {placeholder:?}",
-                        param.name
-                    )));
-                }
-            });
+        let mut found_arguments = Vec::with_capacity(arguments.len());
+        for (at, argument) in arguments.iter().enumerate() {
+            found_arguments.push(argument.try_map(|range| {
+                let slab = own(&slabs[range.slab], &machine);
+                let slab = slab.ok_or(DeviceError::Foreign { argument: at })?.slab;
+                Ok::<_, DeviceError>(memory(slab, range.offset, range.bytes))
+            })?);
         }
         let loaded = found.load(&machine)?;
         Ok(Box::new(ManycoreLaunch {
             entry: loaded.entry(&machine, kernel)?,
             kernel: Arc::clone(kernel),
-            arguments: prepared,
+            arguments: found_arguments,
             _loaded: loaded,
             _slabs: slabs,
             machine,
@@ -167,8 +136,8 @@ fn own<'a>(slab: &'a Arc<dyn Slab>, machine: &Arc<Machine>) -> Option<&'a Manyco
     Arc::ptr_eq(&slab.machine, machine).then_some(slab)
 }
 
-fn memory(slab: u64, offset: usize, bytes: usize) -> LaunchArgument {
-    LaunchArgument::Memory {
+fn memory(slab: u64, offset: usize, bytes: usize) -> CommandArgument {
+    CommandArgument::Memory {
         slab,
         offset: offset as u64,
         bytes: bytes as u64,
@@ -212,25 +181,18 @@ struct ManycoreLaunch {
     kernel: Arc<Kernel>,
     /// The numbers of the program and of the entry.
     entry: (u64, u64),
-    arguments: Vec<Prepared>,
+    arguments: Vec<LaunchArgument<CommandArgument>>,
     /// Keeps the program there.
     _loaded: Arc<Loaded>,
     /// Keeps the memory there.
     _slabs: Vec<Arc<dyn Slab>>,
 }
 
-#[derive(Clone, Copy)]
-enum Prepared {
-    Known(LaunchArgument),
-    Static(usize),
-    Merge { argument: usize, bytes: usize },
-}
-
 impl Launch for ManycoreLaunch {
     unsafe fn run(&self, call: &Call<'_>) -> Result<(), DeviceError> {
         let mut merged = None;
-        for argument in &self.arguments {
-            if let Prepared::Merge { argument, bytes } = *argument {
+        for (argument, prepared) in self.arguments.iter().enumerate() {
+            if let LaunchArgument::Merge { bytes } = *prepared {
                 let found = call
                     .merge
                     .and_then(|(slab, offset)| Some((own(slab, &self.machine)?.slab, offset)));
@@ -239,9 +201,10 @@ impl Launch for ManycoreLaunch {
             }
         }
         let arguments = self.arguments.iter().map(|argument| match *argument {
-            Prepared::Known(argument) => argument,
-            Prepared::Static(at) => LaunchArgument::Integer(call.statics[at]),
-            Prepared::Merge { .. } => merged.expect("the merge buffer was just found"),
+            LaunchArgument::Memory(memory) => memory,
+            LaunchArgument::Integer(value) => CommandArgument::Integer(value),
+            LaunchArgument::Static(at) => CommandArgument::Integer(call.statics[at]),
+            LaunchArgument::Merge { .. } => merged.expect("the merge buffer was just found"),
         });
         let Kernel {
             name, signature, ..

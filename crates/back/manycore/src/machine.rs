@@ -2,7 +2,7 @@
 
 use crate::counters::{CounterCells, count};
 use crate::error::ManycoreError;
-use crate::protocol::{ARGUMENT_BYTES, Command, LaunchArgument, Status, VERSION};
+use crate::protocol::{ARGUMENT_BYTES, Command, CommandArgument, Status, VERSION};
 use crate::settings::Settings;
 use crate::window::{Window, memory_file, seal};
 use std::fmt;
@@ -254,7 +254,7 @@ impl Machine {
         kernel: &str,
         (program, entry): (u64, u64),
         group: [u32; 3],
-        arguments: impl ExactSizeIterator<Item = LaunchArgument>,
+        arguments: impl ExactSizeIterator<Item = CommandArgument>,
     ) -> Result<(), ManycoreError> {
         let command = Command::Launch {
             program,

@@ -102,18 +102,18 @@ impl Command {
     }
 }
 
-/// An argument of a launch.
+/// An argument of [`Command::Launch`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum LaunchArgument {
+pub(crate) enum CommandArgument {
     Integer(i64),
     Memory { slab: u64, offset: u64, bytes: u64 },
 }
 
-impl LaunchArgument {
+impl CommandArgument {
     pub(crate) fn words(self) -> [u64; 4] {
         match self {
-            LaunchArgument::Integer(value) => [0, value.cast_unsigned(), 0, 0],
-            LaunchArgument::Memory {
+            CommandArgument::Integer(value) => [0, value.cast_unsigned(), 0, 0],
+            CommandArgument::Memory {
                 slab,
                 offset,
                 bytes,

@@ -2,10 +2,9 @@
 
 use crate::runtime::Runtime;
 use loopwright_backend::{
-    Argument, BackendError, Executable, PreparedArgument, PreparedCall, Signature, Takes,
+    AddressRange, Argument, BackendError, Executable, LaunchArgument, PreparedCall, Signature,
 };
 use loopwright_kernel::{Block, FunctionKind, LoopKind, Module, Stmt};
-use loopwright_ops::DType;
 use loopwright_threads::ForkJoin;
 use loopwright_threads::interrupt::check_cut;
 use rustc_hash::FxHashMap;
@@ -154,7 +153,7 @@ impl<Kept: Send + Sync + 'static> Executable for NativeExecutable<Kept> {
     fn prepare(
         self: Arc<Self>,
         kernel: &str,
-        arguments: &[PreparedArgument],
+        arguments: &[LaunchArgument<AddressRange>],
     ) -> Option<Box<dyn PreparedCall>> {
         let call = NativeCall::new(self, kernel, arguments)?;
         Some(Box::new(call))
@@ -228,42 +227,28 @@ impl<Kept> NativeCall<Kept> {
     fn new(
         executable: Arc<NativeExecutable<Kept>>,
         name: &str,
-        arguments: &[PreparedArgument],
+        arguments: &[LaunchArgument<AddressRange>],
     ) -> Option<NativeCall<Kept>> {
         let kernel = executable.kernels.get(name)?;
-        kernel.signature.check_count(arguments.len()).ok()?;
+        kernel.signature.check(arguments).ok()?;
         let null = || Cell::new(std::ptr::null_mut());
         let pointers: Box<[_]> = arguments.iter().map(|_| null()).collect();
         let scalars: Box<[_]> = arguments.iter().map(|_| Cell::new(0)).collect();
         let mut integers = Vec::new();
         let mut memory = None;
-        for (at, (argument, param)) in arguments.iter().zip(&kernel.signature.params).enumerate() {
-            match (argument, &param.takes) {
-                (
-                    PreparedArgument::Memory {
-                        address,
-                        bytes,
-                        writable,
-                    },
-                    Takes::Buffer { written, .. },
-                ) if *writable || !written => {
-                    param.check_place(address.addr(), *bytes).ok()?;
-                    pointers[at].set(address.cast());
-                }
-                (PreparedArgument::Integer(value), Takes::Scalar(DType::I64)) => {
+        for (at, argument) in arguments.iter().enumerate() {
+            match argument {
+                LaunchArgument::Memory(range) => pointers[at].set(range.address.cast()),
+                LaunchArgument::Integer(value) => {
                     scalars[at].set(value.to_le().cast_unsigned());
                     pointers[at].set(scalars[at].as_ptr().cast());
                 }
-                (PreparedArgument::CallInteger(which), Takes::Scalar(DType::I64)) => {
+                LaunchArgument::Static(which) => {
                     integers.push((at, *which));
                     pointers[at].set(scalars[at].as_ptr().cast());
                 }
-                (PreparedArgument::CallMemory, Takes::Buffer { written: false, .. })
-                    if memory.is_none() =>
-                {
-                    memory = Some(at);
-                }
-                _ => return None,
+                LaunchArgument::Merge { .. } if memory.is_none() => memory = Some(at),
+                LaunchArgument::Merge { .. } => return None,
             }
         }
         Some(NativeCall {
@@ -316,5 +301,7 @@ fn pointer_to(argument: &mut Argument<'_>, word: &mut u64) -> *mut c_void {
         Argument::Write(buffer) => buffer.as_mut_ptr().cast(),
         // Through the slice: `Cell::as_ptr` of the first would reach that byte only.
         Argument::Shared(buffer) => buffer.as_ptr().cast_mut().cast(),
+        // No signature takes local memory, so the check before this has refused it.
+        Argument::Local(_) => std::ptr::null_mut(),
     }
 }

@@ -20,8 +20,8 @@
 //! ```
 
 use loopwright_backend::{
-    Argument, Backend, BackendError, Capabilities, CompileOptions, Describe, Executable, Hardware,
-    KernelBackend, PreparedArgument, PreparedCall, register_backend,
+    AddressRange, Argument, Backend, BackendError, Capabilities, CompileOptions, Describe,
+    Executable, Hardware, KernelBackend, LaunchArgument, PreparedCall, register_backend,
 };
 use loopwright_emit::{C, C99, Dialect, EmitError, emit};
 use loopwright_kernel::{FunctionKind, Module};
@@ -128,7 +128,7 @@ impl Executable for Nothing {
     fn prepare(
         self: Arc<Self>,
         kernel: &str,
-        arguments: &[PreparedArgument],
+        arguments: &[LaunchArgument<AddressRange>],
     ) -> Option<Box<dyn PreparedCall>> {
         self.check(kernel, arguments.len()).ok()?;
         Some(Box::new(NoCall))

@@ -71,6 +71,8 @@ fn word(param: &SignatureParam, argument: &mut Argument<'_>, scalar: &mut u64) -
             buffer.as_ptr().cast_mut().cast(),
             buffer.len(),
         ),
+        // No signature takes local memory, so the check before this has refused it.
+        Argument::Local(_) => (LW_ARGUMENT_READ, std::ptr::null_mut(), 0),
     };
     let dtype = match param.takes {
         Takes::Scalar(dtype) => Some(dtype),

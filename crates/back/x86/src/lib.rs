@@ -54,8 +54,8 @@ pub use level::Level;
 use asm::Assembler;
 use disassemble::disassemble;
 use loopwright_backend::{
-    Argument, Backend, BackendError, Capabilities, CompileOptions, Describe, Executable,
-    KernelBackend, PreparedArgument, PreparedCall, Target, Unavailable,
+    AddressRange, Argument, Backend, BackendError, Capabilities, CompileOptions, Describe,
+    Executable, KernelBackend, LaunchArgument, PreparedCall, Target, Unavailable,
 };
 use loopwright_kernel::Module;
 use loopwright_native::{Entry, Made, NativeExecutable};
@@ -356,7 +356,7 @@ impl Executable for X86Executable {
     fn prepare(
         self: Arc<Self>,
         kernel: &str,
-        arguments: &[PreparedArgument],
+        arguments: &[LaunchArgument<AddressRange>],
     ) -> Option<Box<dyn PreparedCall>> {
         self.inner.clone().prepare(kernel, arguments)
     }

@@ -2,7 +2,7 @@
 
 use loopwright_backend::{Argument, CompileOptions, Describe, KernelBackend};
 use loopwright_graph::parse;
-use loopwright_kernel::interpret::{Arg, Grid, interpret};
+use loopwright_kernel::interpret::{Grid, interpret};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_lower::{KernelParam, lower};
 use loopwright_ops::Scalar;
@@ -70,23 +70,23 @@ fn products_are_those_of_the_interpreter_at_every_tail() {
                     KernelParam::Parameter(_) => {
                         let input = inputs.next().expect("there are two inputs");
                         arguments.push(Argument::Read(bytemuck::cast_slice(input)));
-                        args.push(Arg::Read(bytemuck::cast_slice(input)));
+                        args.push(Argument::Read(bytemuck::cast_slice(input)));
                     }
                     KernelParam::Output(_) => {
                         let (c, expected) = results.take().expect("there is one output");
                         arguments.push(Argument::Write(bytemuck::cast_slice_mut(c)));
-                        args.push(Arg::Write(bytemuck::cast_slice_mut(expected)));
+                        args.push(Argument::Write(bytemuck::cast_slice_mut(expected)));
                     }
                     KernelParam::Scratch(_) => {
                         let [own, other] = free.next().expect("each has its number");
                         arguments.push(Argument::Write(bytemuck::cast_slice_mut(own)));
-                        args.push(Arg::Write(bytemuck::cast_slice_mut(other)));
+                        args.push(Argument::Write(bytemuck::cast_slice_mut(other)));
                     }
                     KernelParam::Size(_) => {
                         let value = values.next().expect("there are three sizes");
                         let size = Scalar::i64(value as i64);
                         arguments.push(Argument::Scalar(size));
-                        args.push(Arg::Scalar(size));
+                        args.push(Argument::Scalar(size));
                     }
                     other => panic!("the product has no parameter {other:?}"),
                 }

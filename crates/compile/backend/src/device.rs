@@ -3,6 +3,7 @@
 use crate::describe::Describe;
 use crate::error::BackendError;
 use crate::kernel_backend::{CompileOptions, Executable};
+use crate::launch_argument::{LaunchArgument, SlabRange};
 use loopwright_kernel::Module;
 use std::any::Any;
 use std::sync::Arc;
@@ -81,7 +82,7 @@ pub trait PlainDevice: Send + Sync + 'static {
         code: &Arc<dyn Executable>,
         kernel: &str,
         slabs: Vec<Arc<dyn Slab>>,
-        arguments: &[Placeholder],
+        arguments: &[LaunchArgument<SlabRange>],
     ) -> Result<Box<dyn Launch>, DeviceError>;
 }
 
@@ -155,42 +156,6 @@ pub trait Launch: Send + Sync {
     /// what it reads, at the same time.
     /// That kernels stay within their buffers is what validation and lowering ensure.
     unsafe fn run(&self, call: &Call<'_>) -> Result<(), DeviceError>;
-}
-
-/// A kernel's argument, as far as it is known when the kernel is prepared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Placeholder {
-    /// Memory.
-    Memory {
-        /// The slab, by its place in the list.
-        slab: usize,
-        /// Where it starts in there.
-        offset: usize,
-        /// How long it is.
-        bytes: usize,
-        /// What the kernel does with it.
-        access: MemoryAccess,
-    },
-    /// An integer that is known.
-    Integer(i64),
-    /// An integer that is captured when work is scheduled, by its place in [`Call::statics`].
-    Static(usize),
-    /// [`Call::merge`].
-    Merge {
-        /// How many bytes the kernel reads.
-        bytes: usize,
-    },
-}
-
-/// What a kernel does with an argument's memory.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum MemoryAccess {
-    /// Only reads it.
-    Read,
-    /// Writes it, and may read it; no other argument has any of its bytes.
-    Write,
-    /// Writes and reads it; other arguments of this kind may have the same bytes, at other times of the run.
-    Shared,
 }
 
 /// What a call adds to the arguments.

@@ -1,10 +1,11 @@
 //! A device's code on host memory: what is given is moved there, and the results back.
 
-use crate::device::{Call, DeviceCode, DeviceError, MemoryAccess, Placeholder, PlainDevice, Slab};
+use crate::device::{Call, DeviceCode, DeviceError, PlainDevice, Slab};
 use crate::error::BackendError;
-use crate::kernel_backend::{Argument, Executable};
+use crate::kernel_backend::Executable;
+use crate::launch_argument::{LaunchArgument, MemoryAccess, SlabRange};
 use crate::signature::Signature;
-use loopwright_kernel::{FunctionKind, Module};
+use loopwright_kernel::{Argument, FunctionKind, Module};
 use loopwright_ops::DType;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Weak};
@@ -49,9 +50,9 @@ impl DeviceExecutable {
         arguments: &mut [Argument<'_>],
     ) -> Result<(), DeviceError> {
         let mut slabs: Vec<Arc<dyn Slab>> = Vec::new();
-        let mut placeholders = Vec::with_capacity(arguments.len());
+        let mut given = Vec::with_capacity(arguments.len());
         for argument in &*arguments {
-            placeholders.push(match argument {
+            given.push(match argument {
                 Argument::Read(bytes) => upload(device, bytes, MemoryAccess::Read, &mut slabs)?,
                 Argument::Write(bytes) => upload(device, bytes, MemoryAccess::Write, &mut slabs)?,
                 Argument::Shared(cells) => {
@@ -59,7 +60,7 @@ impl DeviceExecutable {
                     upload(device, &bytes, MemoryAccess::Shared, &mut slabs)?
                 }
                 Argument::Scalar(scalar) if scalar.dtype() == DType::I64 => {
-                    Placeholder::Integer(scalar.bits() as i64)
+                    LaunchArgument::Integer(scalar.bits() as i64)
                 }
                 Argument::Scalar(scalar) => {
                     return Err(DeviceError::Other(format!(
@@ -67,24 +68,29 @@ impl DeviceExecutable {
                         scalar.dtype()
                     )));
                 }
+                Argument::Local(_) => {
+                    return Err(DeviceError::Other(
+                        "devices take memory and i64 as arguments, not local memory".to_owned(),
+                    ));
+                }
             });
         }
         let this: Arc<dyn Executable> = self
             .this
             .upgrade()
             .expect("it is running, so somebody holds it");
-        let launch = device.prepare(&this, kernel, slabs.clone(), &placeholders)?;
+        let launch = device.prepare(&this, kernel, slabs.clone(), &given)?;
         let call = Call {
             statics: &[],
             merge: None,
         };
         // SAFETY: the slabs were made here, and nobody else has them.
         unsafe { launch.run(&call) }?;
-        for (argument, placeholder) in arguments.iter_mut().zip(&placeholders) {
-            let Placeholder::Memory { slab, .. } = placeholder else {
+        for (argument, given) in arguments.iter_mut().zip(&given) {
+            let LaunchArgument::Memory(range) = given else {
                 continue;
             };
-            let slab = &slabs[*slab];
+            let slab = &slabs[range.slab];
             match argument {
                 // SAFETY: as above; the slab is as long as the argument.
                 Argument::Write(bytes) => unsafe { slab.read(0, bytes) }?,
@@ -96,7 +102,7 @@ impl DeviceExecutable {
                         cell.set(byte);
                     }
                 }
-                Argument::Read(_) | Argument::Scalar(_) => {}
+                Argument::Read(_) | Argument::Scalar(_) | Argument::Local(_) => {}
             }
         }
         Ok(())
@@ -109,17 +115,17 @@ fn upload(
     bytes: &[u8],
     access: MemoryAccess,
     slabs: &mut Vec<Arc<dyn Slab>>,
-) -> Result<Placeholder, DeviceError> {
+) -> Result<LaunchArgument<SlabRange>, DeviceError> {
     let slab = device.allocate(bytes.len())?;
     // SAFETY: the slab is new: nobody else has it, and it is as long as was asked for.
     unsafe { slab.write(0, bytes) }?;
     slabs.push(slab);
-    Ok(Placeholder::Memory {
+    Ok(LaunchArgument::Memory(SlabRange {
         slab: slabs.len() - 1,
         offset: 0,
         bytes: bytes.len(),
         access,
-    })
+    }))
 }
 
 impl Executable for DeviceExecutable {
@@ -133,9 +139,7 @@ impl Executable for DeviceExecutable {
             let signature = self.kernels.get(kernel);
             let signature = signature.ok_or("the code has no kernel of that name")?;
             let signature = signature.as_ref().map_err(Clone::clone)?;
-            signature.check_count(arguments.len())?;
-            let mut params = signature.params.iter().zip(&*arguments);
-            params.try_for_each(|(param, argument)| param.check(argument))
+            signature.check(arguments)
         };
         check().map_err(|reason: String| BackendError::Call {
             kernel: kernel.to_owned(),

@@ -3,11 +3,10 @@
 use crate::describe::Describe;
 use crate::device::DeviceCode;
 use crate::error::BackendError;
-use crate::prepared::{PreparedArgument, PreparedCall};
-use loopwright_kernel::Module;
+use crate::launch_argument::{AddressRange, LaunchArgument};
+use crate::prepared::PreparedCall;
 use loopwright_kernel::passes::expand_math::Precision;
-use loopwright_ops::Scalar;
-use std::cell::Cell;
+use loopwright_kernel::{Argument, Module};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -65,7 +64,7 @@ pub trait Executable: Send + Sync {
     fn prepare(
         self: Arc<Self>,
         kernel: &str,
-        arguments: &[PreparedArgument],
+        arguments: &[LaunchArgument<AddressRange>],
     ) -> Option<Box<dyn PreparedCall>> {
         let _ = (kernel, arguments);
         None
@@ -93,20 +92,6 @@ pub trait Executable: Send + Sync {
     fn from_cache(&self) -> bool {
         false
     }
-}
-
-/// One argument of a kernel.
-#[derive(Debug)]
-pub enum Argument<'a> {
-    /// Memory that is only read.
-    Read(&'a [u8]),
-    /// Memory that is written, and may be read.
-    Write(&'a mut [u8]),
-    /// Memory that is written, and may be read, and that other arguments of this kind may overlap.
-    /// The kernel's parameter must not be `noalias` where one does.
-    Shared(&'a [Cell<u8>]),
-    /// A scalar.
-    Scalar(Scalar),
 }
 
 /// How to compile.

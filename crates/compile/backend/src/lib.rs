@@ -22,6 +22,7 @@ mod device;
 mod device_executable;
 mod error;
 mod kernel_backend;
+mod launch_argument;
 mod loop_backend;
 mod prepared;
 mod registry;
@@ -33,16 +34,18 @@ pub use capabilities::{Capabilities, Refusal};
 pub use describe::{Describe, Hardware, Scheduler, Unavailable};
 pub use device::{
     ALIGNMENT, Call, DeviceBackend, DeviceCode, DeviceError, HostMemory, Launch, Limits,
-    MemoryAccess, Placeholder, PlainDevice, Slab,
+    PlainDevice, Slab,
 };
 pub use error::BackendError;
 pub use inventory;
-pub use kernel_backend::{Argument, CompileOptions, Executable, KernelBackend};
+pub use kernel_backend::{CompileOptions, Executable, KernelBackend};
+pub use launch_argument::{AddressRange, LaunchArgument, MemoryAccess, SlabRange};
 pub use loop_backend::{LoopBackend, LoopCode, LoopMemory, LoopProgram, LoopResult};
+pub use loopwright_kernel::Argument;
 pub use loopwright_kernel::passes::expand_math::Precision;
 pub use loopwright_looptree::{MatrixUnit, Target};
-pub use prepared::{PreparedArgument, PreparedCall};
+pub use prepared::PreparedCall;
 pub use registry::{Backend, Level, Refusals, Registration, backends, register};
-pub use signature::{Signature, SignatureParam, Takes};
+pub use signature::{AsGiven, Given, Signature, SignatureParam, Takes};
 pub use timeline::{StageTime, stage, timed};
 pub use unit::{CompileUnit, KernelLaunch};

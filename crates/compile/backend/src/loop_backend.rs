@@ -2,9 +2,10 @@
 
 use crate::describe::Describe;
 use crate::error::BackendError;
-use crate::kernel_backend::{Argument, CompileOptions, Executable};
+use crate::kernel_backend::{CompileOptions, Executable};
 use crate::unit::CompileUnit;
 use loopwright_graph::{Binding, Graph, NodeId};
+use loopwright_kernel::Argument;
 use loopwright_looptree::{
     Allocation, Arithmetic, LoopTree, NodeMemory, Plan, Schedule, execute, print_tree,
 };
@@ -252,7 +253,7 @@ impl Executable for LoopExecutable {
             held.push(match argument {
                 Argument::Read(bytes) => Held::Read(bytes),
                 Argument::Write(bytes) => Held::Write(bytes),
-                Argument::Shared(_) => Held::None,
+                Argument::Shared(_) | Argument::Local(_) => Held::None,
                 Argument::Scalar(value) => {
                     if let KernelParam::Size(symbol) = param {
                         let name = graph.integers().find(|(found, ..)| found == symbol);

@@ -2,26 +2,6 @@
 
 use crate::error::BackendError;
 
-/// A kernel's argument, as far as it is known before its calls.
-#[derive(Clone, Copy, Debug)]
-pub enum PreparedArgument {
-    /// Memory that stays where it is.
-    Memory {
-        /// Where it starts.
-        address: *mut u8,
-        /// How long it is.
-        bytes: usize,
-        /// Whether it may be written.
-        writable: bool,
-    },
-    /// An integer that stays as it is.
-    Integer(i64),
-    /// An integer that every call gives, by its place.
-    CallInteger(usize),
-    /// Memory that every call gives, to be read only.
-    CallMemory,
-}
-
 /// A kernel with most of its arguments, made by [`Executable::prepare`](crate::Executable::prepare).
 pub trait PreparedCall: Send + Sync {
     /// Runs the kernel to its end.

@@ -1,8 +1,8 @@
 //! What kernels take, so that they are called with nothing else.
 
-use crate::kernel_backend::Argument;
+use crate::launch_argument::{AddressRange, LaunchArgument, MemoryAccess, SlabRange};
 use loopwright_kernel::interpret::Layout;
-use loopwright_kernel::{Access, Function, FunctionKind, Module, Space, Type};
+use loopwright_kernel::{Access, Argument, Function, FunctionKind, Module, Space, Type};
 use loopwright_ops::DType;
 
 /// What a kernel takes.
@@ -76,6 +76,16 @@ impl Signature {
         })
     }
 
+    /// Whether it takes these arguments, and they lie as they must.
+    ///
+    /// # Errors
+    /// What is wrong with the first that does not fit, or how many it takes.
+    pub fn check<A: AsGiven>(&self, arguments: &[A]) -> Result<(), String> {
+        self.check_count(arguments.len())?;
+        let mut params = self.params.iter().zip(arguments);
+        params.try_for_each(|(param, argument)| param.check(argument))
+    }
+
     /// Whether it takes so many arguments.
     ///
     /// # Errors
@@ -88,55 +98,122 @@ impl Signature {
     }
 }
 
+/// An argument, as far as a parameter asks about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Given {
+    /// A scalar of this dtype.
+    Scalar(DType),
+    /// Memory.
+    Memory {
+        /// Its address, or where it starts in memory that is aligned to [`ALIGNMENT`](crate::ALIGNMENT).
+        start: usize,
+        /// How long it is.
+        bytes: usize,
+        /// Whether it may be written.
+        writable: bool,
+    },
+    /// Memory of a work-group.
+    Local,
+}
+
+/// What a parameter can be asked about: an argument of a call, or of a launch that is prepared.
+pub trait AsGiven {
+    /// The argument, as far as a parameter asks about it.
+    fn given(&self) -> Given;
+}
+
+impl AsGiven for Argument<'_> {
+    fn given(&self) -> Given {
+        let memory = |start: usize, bytes: usize, writable: bool| Given::Memory {
+            start,
+            bytes,
+            writable,
+        };
+        match self {
+            Argument::Scalar(scalar) => Given::Scalar(scalar.dtype()),
+            Argument::Read(buffer) => memory(buffer.as_ptr().addr(), buffer.len(), false),
+            Argument::Write(buffer) => memory(buffer.as_ptr().addr(), buffer.len(), true),
+            Argument::Shared(buffer) => memory(buffer.as_ptr().addr(), buffer.len(), true),
+            Argument::Local(_) => Given::Local,
+        }
+    }
+}
+
+impl AsGiven for SlabRange {
+    fn given(&self) -> Given {
+        Given::Memory {
+            // Slabs are aligned.
+            start: self.offset,
+            bytes: self.bytes,
+            writable: self.access != MemoryAccess::Read,
+        }
+    }
+}
+
+impl AsGiven for AddressRange {
+    fn given(&self) -> Given {
+        Given::Memory {
+            start: self.address.addr(),
+            bytes: self.bytes,
+            writable: self.access != MemoryAccess::Read,
+        }
+    }
+}
+
+impl<M: AsGiven> AsGiven for LaunchArgument<M> {
+    fn given(&self) -> Given {
+        match self {
+            LaunchArgument::Memory(memory) => memory.given(),
+            LaunchArgument::Integer(_) | LaunchArgument::Static(_) => Given::Scalar(DType::I64),
+            LaunchArgument::Merge { bytes } => Given::Memory {
+                start: 0,
+                bytes: *bytes,
+                writable: false,
+            },
+        }
+    }
+}
+
 impl SignatureParam {
     /// Whether an argument is what it takes, and lies as it must.
     ///
     /// # Errors
     /// What is wrong with the argument.
-    pub fn check(&self, argument: &Argument<'_>) -> Result<(), String> {
+    pub fn check(&self, argument: &impl AsGiven) -> Result<(), String> {
         let name = &self.name;
-        let (start, bytes) = match argument {
-            Argument::Scalar(scalar) => {
-                return match self.takes {
-                    Takes::Scalar(dtype) if scalar.dtype() == dtype => Ok(()),
-                    Takes::Scalar(dtype) => {
-                        Err(format!("`{name}` is {dtype}, not {}", scalar.dtype()))
-                    }
-                    Takes::Buffer { .. } => Err(format!("`{name}` is a buffer, not a scalar")),
-                };
+        match (self.takes, argument.given()) {
+            (Takes::Scalar(dtype), Given::Scalar(other)) if dtype == other => Ok(()),
+            (Takes::Scalar(dtype), Given::Scalar(other)) => {
+                Err(format!("`{name}` is {dtype}, not {other}"))
             }
-            Argument::Read(buffer) => (buffer.as_ptr().addr(), buffer.len()),
-            Argument::Write(buffer) => (buffer.as_ptr().addr(), buffer.len()),
-            Argument::Shared(buffer) => (buffer.as_ptr().addr(), buffer.len()),
-        };
-        match self.takes {
-            Takes::Scalar(dtype) => Err(format!("`{name}` is a {dtype}, not a buffer")),
-            Takes::Buffer { written: true, .. } if matches!(argument, Argument::Read(_)) => {
-                Err(self.read_only())
+            (Takes::Scalar(dtype), Given::Memory { .. } | Given::Local) => {
+                Err(format!("`{name}` is a {dtype}, not a buffer"))
             }
-            Takes::Buffer { .. } => self.check_place(start, bytes),
+            (Takes::Buffer { .. }, Given::Scalar(_)) => {
+                Err(format!("`{name}` is a buffer, not a scalar"))
+            }
+            (Takes::Buffer { .. }, Given::Local) => {
+                Err(format!("`{name}` is a buffer, not local memory"))
+            }
+            (
+                Takes::Buffer { written, align, .. },
+                Given::Memory {
+                    start,
+                    bytes,
+                    writable,
+                },
+            ) => {
+                if written && !writable {
+                    return Err(format!("it writes to `{name}`, which is read-only"));
+                }
+                if bytes > 0 && !start.is_multiple_of(align) {
+                    return Err(format!(
+                        "the buffer for `{name}` must be aligned to {align} bytes"
+                    ));
+                }
+                Ok(())
+            }
         }
-    }
-
-    /// Whether so many bytes lie as they must, from an address or from an aligned start.
-    ///
-    /// # Errors
-    /// What they must be aligned to.
-    pub fn check_place(&self, start: usize, bytes: usize) -> Result<(), String> {
-        match self.takes {
-            Takes::Buffer { align, .. } if bytes > 0 && !start.is_multiple_of(align) => {
-                Err(format!(
-                    "the buffer for `{}` must be aligned to {align} bytes",
-                    self.name
-                ))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// That it is written, and must not be.
-    pub fn read_only(&self) -> String {
-        format!("it writes to `{}`, which is read-only", self.name)
     }
 }
 

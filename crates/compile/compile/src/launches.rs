@@ -300,7 +300,8 @@ impl Executable for Delegated {
                 .iter()
                 .map(|place| {
                     let argument = all[*place].take();
-                    borrowed(argument.expect("a kernel has each parameter once"))
+                    let argument = argument.expect("a kernel has each parameter once");
+                    argument.reborrow()
                 })
                 .collect();
             // SAFETY: each part is lowered from the same graph, and is given the same memory.
@@ -326,15 +327,5 @@ impl Executable for Delegated {
 
     fn from_cache(&self) -> bool {
         self.parts.iter().any(|part| part.code.from_cache())
-    }
-}
-
-/// The same argument for a while.
-fn borrowed<'a>(argument: &'a mut Argument<'_>) -> Argument<'a> {
-    match argument {
-        Argument::Read(bytes) => Argument::Read(bytes),
-        Argument::Write(bytes) => Argument::Write(bytes),
-        Argument::Shared(cells) => Argument::Shared(cells),
-        Argument::Scalar(scalar) => Argument::Scalar(*scalar),
     }
 }

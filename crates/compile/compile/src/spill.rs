@@ -556,7 +556,8 @@ impl<'f> Spilling<'f> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use loopwright_kernel::interpret::{Arg, Grid, interpret};
+    use loopwright_kernel::Argument;
+    use loopwright_kernel::interpret::{Grid, interpret};
     use loopwright_kernel::{Module, parse, print, validate};
     use loopwright_text::Source;
 
@@ -584,8 +585,8 @@ mod tests {
             .iter()
             .map(|scratch| vec![0x5a; elements(scratch) * scratch.dtype.bytes()])
             .collect();
-        let mut arguments = vec![Arg::Write(&mut out), Arg::Scalar(Scalar::i64(n))];
-        arguments.extend(memory.iter_mut().map(|bytes| Arg::Write(bytes)));
+        let mut arguments = vec![Argument::Write(&mut out), Argument::Scalar(Scalar::i64(n))];
+        arguments.extend(memory.iter_mut().map(|bytes| Argument::Write(bytes)));
         interpret(module, "k", &mut arguments, Grid::default()).unwrap();
         out
     }

@@ -1,7 +1,8 @@
 //! Folded dimensions in blocks: running values that lie in memory between them and in registers inside.
 
 use loopwright_graph::parse;
-use loopwright_kernel::interpret::{Arg, Grid, interpret};
+use loopwright_kernel::Argument;
+use loopwright_kernel::interpret::{Grid, interpret};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{Module, validate};
 use loopwright_looptree::{Plan, parse_schedule};
@@ -39,13 +40,15 @@ fn product(module: &Module, lowered: &Lowered, [m, k, n]: [usize; 3]) -> (Vec<f3
     let mut free = scratch.iter_mut();
     let mut inputs = [&a_bytes, &b_bytes].into_iter();
     let mut result = Some(&mut c);
-    let mut args: Vec<Arg<'_>> = lowered
+    let mut args: Vec<Argument<'_>> = lowered
         .params
         .iter()
         .map(|param| match param {
-            KernelParam::Parameter(_) => Arg::Read(inputs.next().expect("there are two inputs")),
-            KernelParam::Output(_) => Arg::Write(result.take().expect("there is one output")),
-            KernelParam::Scratch(_) => Arg::Write(free.next().expect("each has its number")),
+            KernelParam::Parameter(_) => {
+                Argument::Read(inputs.next().expect("there are two inputs"))
+            }
+            KernelParam::Output(_) => Argument::Write(result.take().expect("there is one output")),
+            KernelParam::Scratch(_) => Argument::Write(free.next().expect("each has its number")),
             other => panic!("the product has no parameter {other:?}"),
         })
         .collect();
@@ -145,7 +148,11 @@ fn nothing_folded_in_blocks_gives_zero() {
         let ones: Vec<u8> = (0..8 * k).flat_map(|_| 1.0f32.to_le_bytes()).collect();
         let mut c: Vec<u8> = (0..8).flat_map(|_| 77.0f32.to_le_bytes()).collect();
         let size = loopwright_ops::Scalar::i64(k);
-        let mut args = [Arg::Read(&ones), Arg::Write(&mut c), Arg::Scalar(size)];
+        let mut args = [
+            Argument::Read(&ones),
+            Argument::Write(&mut c),
+            Argument::Scalar(size),
+        ];
         interpret(&lowered.module, "program", &mut args, Grid::default())
             .unwrap_or_else(|error| panic!("{error}\n{}", lowered.module));
         let got: Vec<f32> = c

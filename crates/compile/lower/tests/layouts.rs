@@ -1,7 +1,8 @@
 //! Layouts of blocks in blocks, most of which do not divide what is around them: what is written is read back.
 
 use loopwright_graph::parse;
-use loopwright_kernel::interpret::{Arg, Grid, interpret};
+use loopwright_kernel::Argument;
+use loopwright_kernel::interpret::{Grid, interpret};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{Module, validate};
 use loopwright_looptree::{Plan, parse_schedule};
@@ -100,13 +101,13 @@ fn run(module: &Module, lowered: &Lowered, x: &[f32]) -> Vec<f32> {
     let mut scratch: Vec<Vec<u8>> = elements.collect();
     let mut free = scratch.iter_mut();
     let mut output = Some(&mut result);
-    let mut args: Vec<Arg<'_>> = lowered
+    let mut args: Vec<Argument<'_>> = lowered
         .params
         .iter()
         .map(|param| match param {
-            KernelParam::Parameter(_) => Arg::Read(&input),
-            KernelParam::Output(_) => Arg::Write(output.take().expect("there is one output")),
-            KernelParam::Scratch(_) => Arg::Write(free.next().expect("each has its number")),
+            KernelParam::Parameter(_) => Argument::Read(&input),
+            KernelParam::Output(_) => Argument::Write(output.take().expect("there is one output")),
+            KernelParam::Scratch(_) => Argument::Write(free.next().expect("each has its number")),
             other => panic!("the program has no parameter {other:?}"),
         })
         .collect();

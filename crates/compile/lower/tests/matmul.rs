@@ -1,7 +1,8 @@
 //! A matrix product from the graph to the interpreter.
 
 use loopwright_graph::{DimId, Graph, GraphBuilder};
-use loopwright_kernel::interpret::{Arg, Grid, interpret};
+use loopwright_kernel::Argument;
+use loopwright_kernel::interpret::{Grid, interpret};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_looptree::{Target, print_tree};
 use loopwright_lower::lower;
@@ -69,7 +70,11 @@ fn tiled_products_equal_plain_ones_at_all_tails() {
         for module in [&lowered.module, &module] {
             let mut c = vec![0u8; m * n * 4];
             let (a_bytes, b_bytes) = (bytes(&a), bytes(&b));
-            let mut args = [Arg::Read(&a_bytes), Arg::Read(&b_bytes), Arg::Write(&mut c)];
+            let mut args = [
+                Argument::Read(&a_bytes),
+                Argument::Read(&b_bytes),
+                Argument::Write(&mut c),
+            ];
             interpret(module, "program", &mut args, Grid::default())
                 .unwrap_or_else(|e| panic!("{sizes:?}: {e}\n{module}"));
             for i in 0..m {

@@ -1,7 +1,8 @@
 //! Parallel loops: those right inside each other are one, and their shorter last rounds are rounds like the others.
 
 use loopwright_graph::parse;
-use loopwright_kernel::interpret::{Arg, Grid, interpret};
+use loopwright_kernel::Argument;
+use loopwright_kernel::interpret::{Grid, interpret};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{Module, validate};
 use loopwright_looptree::{Plan, parse_schedule};
@@ -34,8 +35,12 @@ fn product(module: &Module, sizes: &[Scalar], [m, n]: [usize; 2]) -> (Vec<f32>, 
     let bytes = |x: &[f32]| x.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
     let (a_bytes, b_bytes) = (bytes(&a), bytes(&b));
     let mut c = bytes(&vec![77.0; m * n]);
-    let mut args = vec![Arg::Read(&a_bytes), Arg::Read(&b_bytes), Arg::Write(&mut c)];
-    args.extend(sizes.iter().map(|size| Arg::Scalar(*size)));
+    let mut args = vec![
+        Argument::Read(&a_bytes),
+        Argument::Read(&b_bytes),
+        Argument::Write(&mut c),
+    ];
+    args.extend(sizes.iter().map(|size| Argument::Scalar(*size)));
     interpret(module, "program", &mut args, Grid::default())
         .unwrap_or_else(|error| panic!("{error}\n{module}"));
     drop(args);

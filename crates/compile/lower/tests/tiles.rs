@@ -1,8 +1,9 @@
 //! Contractions in the tiles of a matrix unit, from the graph to the interpreter.
 
 use loopwright_graph::{Graph, parse};
+use loopwright_kernel::Argument;
 use loopwright_kernel::Module;
-use loopwright_kernel::interpret::{Arg, Grid, interpret};
+use loopwright_kernel::interpret::{Grid, interpret};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_looptree::{MatrixUnit, Target};
 use loopwright_lower::{KernelParam, Lowered, lower};
@@ -81,13 +82,13 @@ fn run(graph: &Graph, lowered: &Lowered) -> Vec<u8> {
         bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..bytes.len()].copy_from_slice(&bytes);
         memory.push((write, words, bytes.len()));
     }
-    let mut arguments: Vec<Arg<'_>> = memory
+    let mut arguments: Vec<Argument<'_>> = memory
         .iter_mut()
         .map(|(write, words, bytes)| {
             let all = &mut bytemuck::cast_slice_mut::<u64, u8>(words)[..*bytes];
             match write {
-                true => Arg::Write(all),
-                false => Arg::Read(all),
+                true => Argument::Write(all),
+                false => Argument::Read(all),
             }
         })
         .collect();

@@ -65,8 +65,8 @@ impl Shift {
 
 #[cfg(test)]
 mod tests {
-    use crate::interpret::{Arg, Grid, interpret};
-    use crate::{Module, parse, validate};
+    use crate::interpret::{Grid, interpret};
+    use crate::{Argument, Module, parse, validate};
     use loopwright_text::Source;
 
     /// A module with a struct, a device function and a kernel that writes `value` through both.
@@ -109,8 +109,13 @@ kernel @{name}(%out: write ptr<global, i64>) {{
         validate(&all).expect("names do not clash");
         for (name, value) in [("a", 1), ("b", 2), ("c", 3)] {
             let mut bytes = [0; 8];
-            interpret(&all, name, &mut [Arg::Write(&mut bytes)], Grid::default())
-                .expect("the kernel runs");
+            interpret(
+                &all,
+                name,
+                &mut [Argument::Write(&mut bytes)],
+                Grid::default(),
+            )
+            .expect("the kernel runs");
             assert_eq!(i64::from_le_bytes(bytes), value, "kernel {name}");
         }
         all.append(module("a", 4));

@@ -30,6 +30,7 @@
 #![forbid(unsafe_code)]
 
 mod append;
+mod argument;
 pub mod builder;
 mod callers;
 mod compact;
@@ -41,6 +42,7 @@ pub mod passes;
 pub mod text;
 pub mod valid;
 
+pub use argument::Argument;
 pub use builder::Builder;
 pub use callers::mark_callers;
 pub use ir::*;

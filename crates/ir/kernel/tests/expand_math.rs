@@ -1,6 +1,7 @@
 //! The functions that `expand_math` writes out, on the interpreter: edges, how much code they are, and where it goes.
 
-use loopwright_kernel::interpret::{Arg, Grid, interpret};
+use loopwright_kernel::Argument;
+use loopwright_kernel::interpret::{Grid, interpret};
 use loopwright_kernel::passes::expand_math::{Precision, expanded, expanded_with, ulps};
 use loopwright_kernel::{
     Access, Builder, FunctionKind, Inst, LoopKind, Module, Space, Stmt, validate,
@@ -32,9 +33,9 @@ fn module(op: Op, dtype: DType, lanes: u32, precision: Precision) -> Module {
 fn computed(op: Op, [x, y]: [f32; 2], precision: Precision) -> f32 {
     let mut out = [0u8; 4];
     let mut args = [
-        Arg::Scalar(Scalar::f32(x)),
-        Arg::Scalar(Scalar::f32(y)),
-        Arg::Write(&mut out),
+        Argument::Scalar(Scalar::f32(x)),
+        Argument::Scalar(Scalar::f32(y)),
+        Argument::Write(&mut out),
     ];
     let module = module(op, DType::F32, 1, precision);
     let ran = interpret(&module, "f", &mut args, Grid::default());

@@ -1,6 +1,7 @@
 //! The functions of `f64` that `expand_math` writes out, on the interpreter, beside those of the library.
 
-use loopwright_kernel::interpret::{Arg, Grid, interpret};
+use loopwright_kernel::Argument;
+use loopwright_kernel::interpret::{Grid, interpret};
 use loopwright_kernel::passes::expand_math::{Precision, expanded, expanded_with, ulps_f64};
 use loopwright_kernel::{Access, Builder, FunctionKind, LoopKind, Module, Space, validate};
 use loopwright_ops::{DType, Op, Scalar, evaluate};
@@ -116,10 +117,10 @@ fn first_wrong(op: Op, x: &[f64], y: &[f64], lanes: u32) -> Option<String> {
     validate(&expanded).unwrap_or_else(|error| panic!("{op}: {error}"));
     let (x_bytes, y_bytes, mut z) = (bytes(x), bytes(y), vec![0u8; x.len() * 8]);
     let mut args = [
-        Arg::Read(&x_bytes),
-        Arg::Read(&y_bytes),
-        Arg::Write(&mut z),
-        Arg::Scalar(Scalar::i64(x.len() as i64)),
+        Argument::Read(&x_bytes),
+        Argument::Read(&y_bytes),
+        Argument::Write(&mut z),
+        Argument::Scalar(Scalar::i64(x.len() as i64)),
     ];
     let ran = interpret(&expanded, "f", &mut args, Grid::default());
     ran.unwrap_or_else(|error| panic!("{op}: {error}"));
@@ -200,10 +201,10 @@ fn exact_results_are_exact() {
         let expanded = expanded(&module);
         let (x_bytes, y_bytes, mut z) = (bytes(&[x]), bytes(&[y]), [0u8; 8]);
         let mut args = [
-            Arg::Read(&x_bytes),
-            Arg::Read(&y_bytes),
-            Arg::Write(&mut z),
-            Arg::Scalar(Scalar::i64(1)),
+            Argument::Read(&x_bytes),
+            Argument::Read(&y_bytes),
+            Argument::Write(&mut z),
+            Argument::Scalar(Scalar::i64(1)),
         ];
         interpret(&expanded, "f", &mut args, Grid::default()).expect("it runs");
         let got = f64::from_le_bytes(z);

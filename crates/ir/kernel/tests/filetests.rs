@@ -11,7 +11,8 @@
 //!
 //! `BLESS=1 cargo test -p loopwright-kernel --test filetests` writes what is found into the files.
 
-use loopwright_kernel::interpret::{Arg, Grid, Program};
+use loopwright_kernel::Argument;
+use loopwright_kernel::interpret::{Grid, Program};
 use loopwright_kernel::{Access, Function, Module, Param, Space, Type, parse, passes, print};
 use loopwright_ops::{DType, Scalar, parse_scalar};
 use loopwright_text::Source;
@@ -251,13 +252,13 @@ fn run_directive(module: &Module, program: &Program, call: &str) -> Outcome {
         }
         held.push(argument(function, param, value.trim())?);
     }
-    let mut args: Vec<Arg> = held
+    let mut args: Vec<Argument> = held
         .iter_mut()
         .map(|held| match held {
-            Held::Read(bytes) => Arg::Read(bytes),
-            Held::Write(_, bytes) => Arg::Write(bytes),
-            Held::Scalar(scalar) => Arg::Scalar(*scalar),
-            Held::Local(bytes) => Arg::Local(*bytes),
+            Held::Read(bytes) => Argument::Read(bytes),
+            Held::Write(_, bytes) => Argument::Write(bytes),
+            Held::Scalar(scalar) => Argument::Scalar(*scalar),
+            Held::Local(bytes) => Argument::Local(*bytes),
         })
         .collect();
     if let Err(error) = program.run(kernel, &mut args, grid, Some(1_000_000)) {

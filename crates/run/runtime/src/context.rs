@@ -3,13 +3,13 @@
 use crate::code::{Batch, Code};
 use crate::device::Device;
 use crate::error::{Mismatch, RuntimeError};
-use crate::layout::{ArgumentLayout, Layout, MergeLayout};
+use crate::layout::{Layout, LayoutMemory, MergeLayout};
 use crate::ledger::{Entry, Use};
 use crate::memory::{Loc, Packer, Placed, Pool};
 use crate::node::{ArrayInfo, ByName, Node};
 use crate::routine::{Routine, RoutineShared, StoreLog};
 use crate::stream::Stream;
-use loopwright_backend::{HostMemory, MemoryAccess, Placeholder, Slab};
+use loopwright_backend::{HostMemory, LaunchArgument, MemoryAccess, Slab, SlabRange};
 use loopwright_graph::Array;
 use loopwright_ops::DType;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -35,7 +35,7 @@ struct ContextShared {
 type Nodes = FxHashSet<ByName>;
 
 /// Slabs, and arguments that are in them.
-type Arguments = (Vec<Arc<dyn Slab>>, Vec<Placeholder>);
+type Arguments = (Vec<Arc<dyn Slab>>, Vec<LaunchArgument<SlabRange>>);
 
 /// How code is linked.
 #[derive(Clone, Copy, Debug, Default)]
@@ -330,55 +330,49 @@ impl Context {
         let constants = self.constants(layout)?;
         let mut pools: Vec<&Arc<Pool>> = Vec::new();
         // Arrays that follow one another are mostly in one pool, so the last is looked at first.
-        let mut memory = |pool, offset: usize, bytes: usize, access: MemoryAccess| {
+        let mut range = |pool, offset: usize, bytes: usize, access: MemoryAccess| {
             let known = pools.iter().rposition(|known| Arc::ptr_eq(known, pool));
             let slab = known.unwrap_or_else(|| {
                 pools.push(pool);
                 pools.len() - 1
             });
-            Placeholder::Memory {
+            SlabRange {
                 slab,
                 offset,
                 bytes,
                 access,
             }
         };
-        let mut arguments = Vec::with_capacity(layout.arguments.len());
-        for argument in &layout.arguments {
-            arguments.push(match argument {
-                ArgumentLayout::Array(at) => {
-                    let node = &arrays[*at];
-                    let access = match layout.arrays[*at].usage {
-                        Use::Read => MemoryAccess::Read,
-                        Use::Overwrite | Use::Patch | Use::Update => MemoryAccess::Write,
-                    };
-                    memory(node.pool(), node.offset, node.bytes, access)
-                }
-                ArgumentLayout::Constant(at) => {
-                    let (pool, offset) = &constants[*at];
-                    let bytes = layout.program.constants()[*at].len();
-                    memory(pool, *offset, bytes, MemoryAccess::Read)
-                }
-                ArgumentLayout::Scratch(at) => {
-                    let (pool, offset) = &scratch[*at];
-                    memory(
-                        pool,
-                        *offset,
-                        layout.scratch[*at].bytes,
-                        MemoryAccess::Shared,
-                    )
-                }
-                ArgumentLayout::Integer(value) => Placeholder::Integer(*value),
-                ArgumentLayout::Static(at) => Placeholder::Static(*at),
-                ArgumentLayout::Merge => Placeholder::Merge {
-                    bytes: layout.merge.as_ref().map_or(0, |merge| merge.info.bytes),
-                },
-                ArgumentLayout::Log => {
-                    let log = log.expect("a program that logs has a log");
-                    memory(log.node.pool(), 0, log.node.bytes, MemoryAccess::Write)
-                }
-            });
-        }
+        let mut find = |memory: LayoutMemory| match memory {
+            LayoutMemory::Array(at) => {
+                let node = &arrays[at];
+                let access = match layout.arrays[at].usage {
+                    Use::Read => MemoryAccess::Read,
+                    Use::Overwrite | Use::Patch | Use::Update => MemoryAccess::Write,
+                };
+                range(node.pool(), node.offset, node.bytes, access)
+            }
+            LayoutMemory::Constant(at) => {
+                let (pool, offset) = &constants[at];
+                let bytes = layout.program.constants()[at].len();
+                range(pool, *offset, bytes, MemoryAccess::Read)
+            }
+            LayoutMemory::Scratch(at) => {
+                let (pool, offset) = &scratch[at];
+                range(
+                    pool,
+                    *offset,
+                    layout.scratch[at].bytes,
+                    MemoryAccess::Shared,
+                )
+            }
+            LayoutMemory::Log => {
+                let log = log.expect("a program that logs has a log");
+                range(log.node.pool(), 0, log.node.bytes, MemoryAccess::Write)
+            }
+        };
+        let arguments = layout.arguments.iter();
+        let arguments = arguments.map(|argument| argument.map(&mut find)).collect();
         let slabs = pools.iter().map(|pool| Arc::clone(&pool.slab)).collect();
         Ok((slabs, arguments))
     }

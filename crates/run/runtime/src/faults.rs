@@ -2,7 +2,8 @@
 //! what it is told not to is made with [`Backend::refusing`](loopwright_backend::Backend::refusing).
 
 use loopwright_backend::{
-    Call, DeviceError, Executable, HostMemory, Launch, Limits, Placeholder, PlainDevice, Slab,
+    Call, DeviceError, Executable, HostMemory, Launch, LaunchArgument, Limits, PlainDevice, Slab,
+    SlabRange,
 };
 use std::any::Any;
 use std::sync::Arc;
@@ -68,7 +69,7 @@ impl PlainDevice for FaultyDevice {
         code: &Arc<dyn Executable>,
         kernel: &str,
         slabs: Vec<Arc<dyn Slab>>,
-        arguments: &[Placeholder],
+        arguments: &[LaunchArgument<SlabRange>],
     ) -> Result<Box<dyn Launch>, DeviceError> {
         // The device knows its own slabs, not those that are put around them.
         let slabs = slabs.iter().map(inner).collect();

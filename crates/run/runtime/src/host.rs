@@ -3,8 +3,8 @@
 #[cfg(unix)]
 use crate::guard::{self, Guarded};
 use loopwright_backend::{
-    ALIGNMENT, Argument, Call, Describe, DeviceError, Executable, HostMemory, Launch, Limits,
-    MemoryAccess, Placeholder, PlainDevice, PreparedArgument, PreparedCall, Slab,
+    ALIGNMENT, AddressRange, Argument, Call, Describe, DeviceError, Executable, HostMemory, Launch,
+    LaunchArgument, Limits, MemoryAccess, PlainDevice, PreparedCall, Slab, SlabRange,
 };
 use loopwright_ops::Scalar;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -72,67 +72,41 @@ impl PlainDevice for HostDevice {
         code: &Arc<dyn Executable>,
         kernel: &str,
         slabs: Vec<Arc<dyn Slab>>,
-        arguments: &[Placeholder],
+        arguments: &[LaunchArgument<SlabRange>],
     ) -> Result<Box<dyn Launch>, DeviceError> {
-        let mut prepared = Vec::with_capacity(arguments.len());
-        for (argument, placeholder) in arguments.iter().enumerate() {
-            prepared.push(match placeholder {
-                Placeholder::Memory {
-                    slab,
-                    offset,
-                    bytes,
-                    access,
-                } => {
-                    let slab = &slabs[*slab];
-                    let start = slab.address().ok_or(DeviceError::Foreign { argument })?;
-                    let end = offset.checked_add(*bytes);
-                    assert!(
-                        end.is_some_and(|end| end <= slab.bytes()),
-                        "an array lies within its slab"
-                    );
-                    PreparedArgument::Memory {
-                        // SAFETY: within the slab, as just checked.
-                        address: unsafe { start.add(*offset) },
-                        bytes: *bytes,
-                        writable: *access != MemoryAccess::Read,
-                    }
-                }
-                Placeholder::Integer(value) => PreparedArgument::Integer(*value),
-                Placeholder::Static(at) => PreparedArgument::CallInteger(*at),
-                Placeholder::Merge { .. } => PreparedArgument::CallMemory,
-            });
+        let mut found = Vec::with_capacity(arguments.len());
+        for (argument, given) in arguments.iter().enumerate() {
+            found.push(given.try_map(|range| {
+                let slab = &slabs[range.slab];
+                let start = slab.address().ok_or(DeviceError::Foreign { argument })?;
+                let end = range.offset.checked_add(range.bytes);
+                assert!(
+                    end.is_some_and(|end| end <= slab.bytes()),
+                    "an array lies within its slab"
+                );
+                Ok::<_, DeviceError>(AddressRange {
+                    // SAFETY: within the slab, as just checked.
+                    address: unsafe { start.add(range.offset) },
+                    bytes: range.bytes,
+                    access: range.access,
+                })
+            })?);
         }
-        let merge_bytes = arguments.iter().find_map(|argument| match argument {
-            Placeholder::Merge { bytes } => Some(*bytes),
-            _ => None,
-        });
-        if let Some(call) = Arc::clone(code).prepare(kernel, &prepared) {
+        if let Some(call) = Arc::clone(code).prepare(kernel, &found) {
+            let merge_bytes = arguments.iter().find_map(|argument| match argument {
+                LaunchArgument::Merge { bytes } => Some(*bytes),
+                _ => None,
+            });
             return Ok(Box::new(PreparedLaunch {
                 call,
                 merge_bytes: merge_bytes.unwrap_or(0),
                 _slabs: slabs,
             }));
         }
-        let resolve = |(argument, placeholder): (&PreparedArgument, &Placeholder)| match (
-            *argument,
-            *placeholder,
-        ) {
-            (
-                PreparedArgument::Memory { address, bytes, .. },
-                Placeholder::Memory { access, .. },
-            ) => Resolved::Memory(Piece {
-                address,
-                bytes,
-                access,
-            }),
-            (PreparedArgument::Integer(value), _) => Resolved::Integer(value),
-            (PreparedArgument::CallInteger(at), _) => Resolved::Static(at),
-            _ => Resolved::Merge(merge_bytes.unwrap_or(0)),
-        };
         Ok(Box::new(HostLaunch {
             code: Arc::clone(code),
             kernel: kernel.to_owned(),
-            arguments: prepared.iter().zip(arguments).map(resolve).collect(),
+            arguments: found,
             _slabs: slabs,
         }))
     }
@@ -252,25 +226,11 @@ impl Slab for HostSlab {
     }
 }
 
-/// A piece of host memory.
-struct Piece {
-    address: *mut u8,
-    bytes: usize,
-    access: MemoryAccess,
-}
-
-enum Resolved {
-    Memory(Piece),
-    Integer(i64),
-    Static(usize),
-    Merge(usize),
-}
-
 struct HostLaunch {
     code: Arc<dyn Executable>,
     kernel: String,
-    arguments: Vec<Resolved>,
-    /// What the pieces point into.
+    arguments: Vec<LaunchArgument<AddressRange>>,
+    /// What the addresses are in.
     _slabs: Vec<Arc<dyn Slab>>,
 }
 
@@ -329,29 +289,29 @@ impl Launch for HostLaunch {
                 // SAFETY, of all three: within a slab that is kept; nobody else uses what is written, and
                 // nobody writes what is read, as the caller states. The slices are gone when this call
                 // ends. Pieces that share bytes are cells.
-                Resolved::Memory(piece) => match piece.access {
+                LaunchArgument::Memory(range) => match range.access {
                     MemoryAccess::Read => {
                         // SAFETY: see above.
                         let bytes =
-                            unsafe { std::slice::from_raw_parts(piece.address, piece.bytes) };
+                            unsafe { std::slice::from_raw_parts(range.address, range.bytes) };
                         Argument::Read(bytes)
                     }
                     MemoryAccess::Write => {
                         // SAFETY: see above.
                         let bytes =
-                            unsafe { std::slice::from_raw_parts_mut(piece.address, piece.bytes) };
+                            unsafe { std::slice::from_raw_parts_mut(range.address, range.bytes) };
                         Argument::Write(bytes)
                     }
                     MemoryAccess::Shared => {
-                        let cells = piece.address.cast::<Cell<u8>>();
+                        let cells = range.address.cast::<Cell<u8>>();
                         // SAFETY: see above; a cell is laid out as what is in it.
-                        let cells = unsafe { std::slice::from_raw_parts(cells, piece.bytes) };
+                        let cells = unsafe { std::slice::from_raw_parts(cells, range.bytes) };
                         Argument::Shared(cells)
                     }
                 },
-                Resolved::Integer(value) => Argument::Scalar(Scalar::i64(*value)),
-                Resolved::Static(at) => Argument::Scalar(Scalar::i64(call.statics[*at])),
-                Resolved::Merge(bytes) => {
+                LaunchArgument::Integer(value) => Argument::Scalar(Scalar::i64(*value)),
+                LaunchArgument::Static(at) => Argument::Scalar(Scalar::i64(call.statics[*at])),
+                LaunchArgument::Merge { bytes } => {
                     let merged = merged(call, *bytes)?;
                     // SAFETY: the slice is gone when this call ends, and the memory is there as long.
                     let merged =

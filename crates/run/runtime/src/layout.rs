@@ -3,7 +3,7 @@
 use crate::error::RuntimeError;
 use crate::ledger::Use;
 use crate::node::ArrayInfo;
-use loopwright_backend::ALIGNMENT;
+use loopwright_backend::{ALIGNMENT, LaunchArgument};
 use loopwright_compile::{Packed, Program, pack};
 use loopwright_graph::{Binding, Graph, NodeId, NodeOp};
 use loopwright_lower::KernelParam;
@@ -22,7 +22,7 @@ pub(crate) struct Layout {
     /// Arrays that are a context's: inputs, states and outputs.
     pub(crate) arrays: Vec<ArrayLayout>,
     /// By the kernel's parameters.
-    pub(crate) arguments: Vec<ArgumentLayout>,
+    pub(crate) arguments: Vec<LaunchArgument<LayoutMemory>>,
     pub(crate) constants: Vec<ConstantLayout>,
     pub(crate) scratch: Vec<ScratchLayout>,
     pub(crate) packed: Packed,
@@ -68,13 +68,16 @@ pub(crate) struct MergeLayout {
     pub(crate) info: ArrayInfo,
 }
 
-pub(crate) enum ArgumentLayout {
+/// What memory of a program an argument is.
+#[derive(Clone, Copy)]
+pub(crate) enum LayoutMemory {
+    /// By its place in [`Layout::arrays`].
     Array(usize),
+    /// By its place in [`Layout::constants`].
     Constant(usize),
+    /// By its place in [`Layout::scratch`].
     Scratch(usize),
-    Integer(i64),
-    Static(usize),
-    Merge,
+    /// The log of stores.
     Log,
 }
 
@@ -143,7 +146,7 @@ impl Layout {
                                     bytes,
                                 },
                             });
-                            ArgumentLayout::Merge
+                            LaunchArgument::Merge { bytes }
                         }
                         (NodeOp::Constant(_), _) => {
                             let at = layout.constants.len();
@@ -154,7 +157,7 @@ impl Layout {
                                 hash: constant_hash(parts.dtype, &program.constants()[at]),
                                 shape,
                             });
-                            ArgumentLayout::Constant(at)
+                            LaunchArgument::Memory(LayoutMemory::Constant(at))
                         }
                         (op, _) => {
                             let (usage, role) = match op {
@@ -180,7 +183,7 @@ impl Layout {
                         bytes: request.bytes as usize,
                         live: request.live.clone(),
                     });
-                    ArgumentLayout::Scratch(layout.scratch.len() - 1)
+                    LaunchArgument::Memory(LayoutMemory::Scratch(layout.scratch.len() - 1))
                 }
                 KernelParam::Size(symbol) => {
                     match graph.statics().find(|found| found.symbol == *symbol) {
@@ -193,12 +196,12 @@ impl Layout {
                                 high,
                                 default: found.default,
                             });
-                            ArgumentLayout::Static(layout.statics.len() - 1)
+                            LaunchArgument::Static(layout.statics.len() - 1)
                         }
-                        None => ArgumentLayout::Integer(binding.value(*symbol)),
+                        None => LaunchArgument::Integer(binding.value(*symbol)),
                     }
                 }
-                KernelParam::Log => ArgumentLayout::Log,
+                KernelParam::Log => LaunchArgument::Memory(LayoutMemory::Log),
             };
             layout.arguments.push(argument);
         }
@@ -213,7 +216,7 @@ impl Layout {
         bytes: usize,
         usage: Use,
         role: &'static str,
-    ) -> ArgumentLayout {
+    ) -> LaunchArgument<LayoutMemory> {
         self.arrays.push(ArrayLayout {
             info: Arc::new(ArrayInfo {
                 name: name.into(),
@@ -224,7 +227,7 @@ impl Layout {
             usage,
             role,
         });
-        ArgumentLayout::Array(self.arrays.len() - 1)
+        LaunchArgument::Memory(LayoutMemory::Array(self.arrays.len() - 1))
     }
 }
 

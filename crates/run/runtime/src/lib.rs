@@ -85,7 +85,7 @@ pub use error::{Mismatch, RuntimeError};
 pub use host::HostDevice;
 pub use layout::MERGE;
 pub use loopwright_backend::{
-    ALIGNMENT, Call, DeviceError, HostMemory, Launch, Limits, MemoryAccess, Placeholder,
+    ALIGNMENT, Call, DeviceError, HostMemory, Launch, LaunchArgument, Limits, MemoryAccess,
     PlainDevice, Scheduler, Slab,
 };
 pub use loopwright_threads::Event;

@@ -1,9 +1,9 @@
 //! A second opinion on every run of a kernel.
 
-use crate::layout::{ArgumentLayout, Layout};
+use crate::layout::{Layout, LayoutMemory};
 use crate::node::Node;
 use crate::routine::RoutineShared;
-use loopwright_backend::{Backend, CompileOptions, DeviceError, Slab};
+use loopwright_backend::{Backend, CompileOptions, DeviceError, LaunchArgument, Slab};
 use loopwright_compile::Program;
 use loopwright_graph::Binding;
 use std::fmt;
@@ -71,22 +71,22 @@ impl RoutineShared {
             // what it uses; an array lies within its slab.
             unsafe { slab.read(offset, &mut copy) }.map(|()| copy)
         };
-        let look = |argument: &ArgumentLayout| match argument {
-            ArgumentLayout::Array(at) => {
+        let look = |argument: &LaunchArgument<LayoutMemory>| match argument {
+            LaunchArgument::Memory(LayoutMemory::Array(at)) => {
                 let array = &self.layout.arrays[*at];
                 let node = self.context.find(&array.info.name);
                 let node = node.expect("a routine's context has its arrays");
                 read(node.slab(), node.offset, node.bytes)
             }
-            ArgumentLayout::Merge => match merge {
+            LaunchArgument::Merge { .. } => match merge {
                 Some(node) => read(node.slab(), node.offset, node.bytes),
                 None => Ok(Vec::new()),
             },
-            ArgumentLayout::Constant(_)
-            | ArgumentLayout::Scratch(_)
-            | ArgumentLayout::Integer(_)
-            | ArgumentLayout::Static(_)
-            | ArgumentLayout::Log => Ok(Vec::new()),
+            LaunchArgument::Memory(
+                LayoutMemory::Constant(_) | LayoutMemory::Scratch(_) | LayoutMemory::Log,
+            )
+            | LaunchArgument::Integer(_)
+            | LaunchArgument::Static(_) => Ok(Vec::new()),
         };
         self.layout.arguments.iter().map(look).collect()
     }

@@ -4,7 +4,8 @@ use loopwright_conformance::Rng;
 use loopwright_conformance::features::FEATURES;
 use loopwright_conformance::generate::{Arithmetic, Case, random_case};
 use loopwright_graph::{Array, Binding, NodeOp, evaluate};
-use loopwright_kernel::interpret::{Arg, Grid, interpret};
+use loopwright_kernel::Argument;
+use loopwright_kernel::interpret::{Grid, interpret};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{Access, Module, validate};
 use loopwright_looptree::{
@@ -99,14 +100,14 @@ impl<'c> Expected<'c> {
                 .collect();
             let kernel = &module.functions[0];
             let params = part.params.iter().zip(&kernel.params).zip(&mut taken);
-            let mut arguments: Vec<Arg<'_>> = params
+            let mut arguments: Vec<Argument<'_>> = params
                 .map(|((param, declared), bytes)| match (param, bytes) {
                     (KernelParam::Size(symbol), _) => {
-                        Arg::Scalar(Scalar::i64(self.binding.value(*symbol)))
+                        Argument::Scalar(Scalar::i64(self.binding.value(*symbol)))
                     }
                     (_, Some(bytes)) => match declared.access {
-                        Access::Read => Arg::Read(bytes),
-                        Access::Write | Access::ReadWrite => Arg::Write(bytes),
+                        Access::Read => Argument::Read(bytes),
+                        Access::Write | Access::ReadWrite => Argument::Write(bytes),
                     },
                     (_, None) => panic!("{param:?} stands twice among the parameters"),
                 })

@@ -5,7 +5,7 @@
 //! `cargo run -p loopwright-example-backends --bin far -- devices`
 use loopwright::backend::*;
 use loopwright::kernel::Module;
-use loopwright::kernel::interpret::{Arg, Program};
+use loopwright::kernel::interpret::Program;
 use loopwright::ops::Scalar;
 use std::any::Any;
 use std::cell::Cell;
@@ -120,25 +120,18 @@ impl PlainDevice for FarDevice {
         code: &Arc<dyn Executable>,
         kernel: &str,
         slabs: Vec<Arc<dyn Slab>>,
-        arguments: &[Placeholder],
+        arguments: &[LaunchArgument<SlabRange>],
     ) -> Result<Box<dyn Launch>, DeviceError> {
         let code = code.device_code().map(|code| &**code as &dyn Any);
         let code = code.and_then(|code| code.downcast_ref::<FarCode>());
         let code = code.ok_or_else(|| DeviceError::Other("the code is not for `far`".into()))?;
         // Every argument is looked at once, here, and not in each call.
         let mut given = Vec::with_capacity(arguments.len());
-        for (argument, placeholder) in arguments.iter().enumerate() {
-            given.push(match *placeholder {
-                Placeholder::Memory {
-                    slab,
-                    offset,
-                    bytes,
-                    ..
-                } => Given::Memory(number(&slabs[slab], &self.0, argument)?, offset, bytes),
-                Placeholder::Integer(value) => Given::Integer(value),
-                Placeholder::Static(at) => Given::Static(at),
-                Placeholder::Merge { bytes } => Given::Merge(bytes),
-            });
+        for (at, argument) in arguments.iter().enumerate() {
+            given.push(argument.try_map(|range| {
+                let slab = number(&slabs[range.slab], &self.0, at)?;
+                Ok::<_, DeviceError>((slab, range.offset, range.bytes))
+            })?);
         }
         Ok(Box::new(FarLaunch {
             board: Arc::clone(&self.0),
@@ -199,18 +192,10 @@ struct FarLaunch {
     board: Arc<Board>,
     image: Arc<Program>,
     kernel: String,
-    given: Vec<Given>,
+    /// Memory by slab, offset and bytes.
+    given: Vec<LaunchArgument<(u64, usize, usize)>>,
     /// Keeps the memory there.
     _slabs: Vec<Arc<dyn Slab>>,
-}
-
-#[derive(Clone, Copy)]
-enum Given {
-    /// Slab, offset, bytes.
-    Memory(u64, usize, usize),
-    Integer(i64),
-    Static(usize),
-    Merge(usize),
 }
 
 impl Launch for FarLaunch {
@@ -222,14 +207,14 @@ impl Launch for FarLaunch {
             .iter_mut()
             .map(|(number, slab)| (*number, Cell::from_mut(&mut slab[..]).as_slice_of_cells()))
             .collect();
-        let view = |slab, offset, bytes| Arg::Shared(&memory[&slab][offset..offset + bytes]);
+        let view = |slab, offset, bytes| Argument::Shared(&memory[&slab][offset..offset + bytes]);
         let mut arguments = Vec::with_capacity(self.given.len());
         for (argument, given) in self.given.iter().enumerate() {
             arguments.push(match *given {
-                Given::Memory(slab, offset, bytes) => view(slab, offset, bytes),
-                Given::Integer(value) => Arg::Scalar(Scalar::i64(value)),
-                Given::Static(at) => Arg::Scalar(Scalar::i64(call.statics[at])),
-                Given::Merge(bytes) => {
+                LaunchArgument::Memory((slab, offset, bytes)) => view(slab, offset, bytes),
+                LaunchArgument::Integer(value) => Argument::Scalar(Scalar::i64(value)),
+                LaunchArgument::Static(at) => Argument::Scalar(Scalar::i64(call.statics[at])),
+                LaunchArgument::Merge { bytes } => {
                     let found = call.merge.ok_or(DeviceError::Foreign { argument })?;
                     view(number(found.0, &self.board, argument)?, found.1, bytes)
                 }

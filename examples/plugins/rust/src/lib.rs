@@ -10,7 +10,7 @@ use loopwright_backend::{
     Argument, BackendError, CompileOptions, Describe, Executable, KernelBackend,
 };
 use loopwright_kernel::Module;
-use loopwright_kernel::interpret::{Arg, Program};
+use loopwright_kernel::interpret::Program;
 use std::sync::Arc;
 
 /// The backend. All else that it could say of itself has defaults: it runs on the processor, is always
@@ -49,16 +49,9 @@ struct Code {
 
 impl Executable for Code {
     unsafe fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
-        let arguments = arguments.iter_mut().map(|argument| match argument {
-            Argument::Read(bytes) => Arg::Read(bytes),
-            Argument::Write(bytes) => Arg::Write(bytes),
-            Argument::Shared(cells) => Arg::Shared(cells),
-            Argument::Scalar(scalar) => Arg::Scalar(*scalar),
-        });
-        let mut arguments: Vec<Arg<'_>> = arguments.collect();
         let grid = self.program.one_group(kernel);
         self.program
-            .run(kernel, &mut arguments, grid, None)
+            .run(kernel, arguments, grid, None)
             .map_err(|error| BackendError::Run {
                 kernel: kernel.to_owned(),
                 reason: error.to_string(),

@@ -3,7 +3,7 @@
 use super::{load, machine, settings};
 use crate::error::ManycoreError;
 use crate::machine::Machine;
-use crate::protocol::{Command, LaunchArgument};
+use crate::protocol::{Command, CommandArgument};
 use crate::settings::STACK_RESERVE;
 use crate::window::Window;
 
@@ -167,7 +167,7 @@ fn launches_are_checked() {
     let slab = machine.allocate(64).expect("there is memory");
     let cases = [
         (
-            LaunchArgument::Memory {
+            CommandArgument::Memory {
                 slab: 77,
                 offset: 0,
                 bytes: 0,
@@ -175,7 +175,7 @@ fn launches_are_checked() {
             "argument 0 is in slab 4d, which is not there",
         ),
         (
-            LaunchArgument::Memory {
+            CommandArgument::Memory {
                 slab,
                 offset: 60,
                 bytes: 5,

@@ -3,7 +3,7 @@
 use super::{SHORT, backend, load, machine, settings};
 use crate::error::ManycoreError;
 use crate::machine::Machine;
-use crate::protocol::LaunchArgument;
+use crate::protocol::CommandArgument;
 use crate::settings::Settings;
 use loopwright_backend::{DeviceBackend, DeviceError};
 
@@ -157,7 +157,7 @@ fn others_go_on() {
     lost(&first, crash);
     let slab = second.allocate(8).expect("it works");
     let loaded = load(&second, &backend, "*(uint64_t *)args[0] = 42;");
-    let argument = LaunchArgument::Memory {
+    let argument = CommandArgument::Memory {
         slab,
         offset: 0,
         bytes: 8,

@@ -3,11 +3,11 @@
 use super::{image, load, machine, settings};
 use crate::error::ManycoreError;
 use crate::machine::Machine;
-use crate::protocol::{Command, LaunchArgument};
+use crate::protocol::{Command, CommandArgument};
 use crate::settings::Settings;
 
-fn memory(slab: u64, bytes: u64) -> LaunchArgument {
-    LaunchArgument::Memory {
+fn memory(slab: u64, bytes: u64) -> CommandArgument {
+    CommandArgument::Memory {
         slab,
         offset: 0,
         bytes,
@@ -149,7 +149,7 @@ fn loops_run_on_the_cores_in_their_local_memory() {
         let slab = machine.allocate(8 * count + 8).expect("there is memory");
         let arguments = [
             memory(slab, 8 * count as u64),
-            LaunchArgument::Integer(count as i64),
+            CommandArgument::Integer(count as i64),
         ];
         machine
             .launch("test", loaded, [1; 3], arguments.into_iter())

@@ -116,12 +116,12 @@ fn many_threads_share_an_accelerator() {
                 let slab = machine.allocate(8000).expect("there is memory");
                 for round in 1..=20 {
                     let arguments = [
-                        crate::protocol::LaunchArgument::Memory {
+                        crate::protocol::CommandArgument::Memory {
                             slab,
                             offset: 0,
                             bytes: 8000,
                         },
-                        crate::protocol::LaunchArgument::Integer(thread as i64),
+                        crate::protocol::CommandArgument::Integer(thread as i64),
                     ];
                     machine
                         .launch("test", loaded, [1; 3], arguments.into_iter())

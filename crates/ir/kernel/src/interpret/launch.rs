@@ -2,14 +2,15 @@
 
 use super::machine::Machine;
 use super::memory::{Region, RegionId};
-use super::{Arg, Grid, InterpretError, Program};
+use super::{Grid, InterpretError, Program};
+use crate::argument::Argument;
 use crate::ir::{FunctionKind, Space, Type};
 
 /// Runs a kernel over a grid.
 pub(super) fn run(
     program: &Program,
     kernel: &str,
-    args: &mut [Arg<'_>],
+    args: &mut [Argument<'_>],
     grid: Grid,
     steps: u64,
 ) -> Result<(), InterpretError> {
@@ -87,7 +88,7 @@ type Bound<'a> = (Vec<Region<'a>>, Vec<[u64; 2]>);
 fn bind<'a>(
     kernel: &str,
     params: &[(String, Type)],
-    args: &'a mut [Arg<'_>],
+    args: &'a mut [Argument<'_>],
     locals: &mut Vec<u64>,
 ) -> Result<Bound<'a>, InterpretError> {
     if params.len() != args.len() {
@@ -111,30 +112,32 @@ fn bind<'a>(
             RegionId::Argument(regions.len() as u32 - 1).bits()
         };
         let got = match (ty, arg) {
-            (Type::Scalar(dtype), Arg::Scalar(scalar)) if scalar.dtype() == *dtype => {
+            (Type::Scalar(dtype), Argument::Scalar(scalar)) if scalar.dtype() == *dtype => {
                 initial.push([scalar.bits(), 0]);
                 continue;
             }
-            (Type::Pointer(Space::Global | Space::Constant, _), Arg::Read(bytes)) => {
+            (Type::Pointer(Space::Global | Space::Constant, _), Argument::Read(bytes)) => {
                 initial.push([buffer(Region::Read(bytes)), 0]);
                 continue;
             }
-            (Type::Pointer(Space::Global | Space::Constant, _), Arg::Write(bytes)) => {
+            (Type::Pointer(Space::Global | Space::Constant, _), Argument::Write(bytes)) => {
                 initial.push([buffer(Region::Write(bytes)), 0]);
                 continue;
             }
-            (Type::Pointer(Space::Global | Space::Constant, _), Arg::Shared(cells)) => {
+            (Type::Pointer(Space::Global | Space::Constant, _), Argument::Shared(cells)) => {
                 initial.push([buffer(Region::Shared(cells)), 0]);
                 continue;
             }
-            (Type::Pointer(Space::Local, _), Arg::Local(bytes)) => {
+            (Type::Pointer(Space::Local, _), Argument::Local(bytes)) => {
                 locals.push(*bytes);
                 initial.push([RegionId::Group(locals.len() as u32 - 1).bits(), 0]);
                 continue;
             }
-            (_, Arg::Scalar(scalar)) => format!("a scalar of {}", scalar.dtype()),
-            (_, Arg::Read(_) | Arg::Write(_) | Arg::Shared(_)) => "a buffer".to_owned(),
-            (_, Arg::Local(_)) => "local memory".to_owned(),
+            (_, Argument::Scalar(scalar)) => format!("a scalar of {}", scalar.dtype()),
+            (_, Argument::Read(_) | Argument::Write(_) | Argument::Shared(_)) => {
+                "a buffer".to_owned()
+            }
+            (_, Argument::Local(_)) => "local memory".to_owned(),
         };
         return Err(InterpretError::Argument {
             kernel: kernel.to_owned(),

@@ -15,8 +15,8 @@
 //! error here too, with less detail.
 //!
 //! ```
-//! use loopwright_kernel::interpret::{Arg, Grid, interpret};
-//! use loopwright_kernel::{Access, Function, FunctionKind, Inst, Module, Space, Stmt, Type};
+//! use loopwright_kernel::interpret::{Grid, interpret};
+//! use loopwright_kernel::{Access, Argument, Function, FunctionKind, Inst, Module, Space, Stmt, Type};
 //! use loopwright_ops::{DType, Scalar};
 //!
 //! // out[0] = 7
@@ -33,10 +33,10 @@
 //! let module = Module { structs: vec![], functions: vec![kernel] };
 //!
 //! let mut bytes = [0; 4];
-//! interpret(&module, "seven", &mut [Arg::Write(&mut bytes)], Grid::default())?;
+//! interpret(&module, "seven", &mut [Argument::Write(&mut bytes)], Grid::default())?;
 //! assert_eq!(f32::from_le_bytes(bytes), 7.0);
 //!
-//! let error = interpret(&module, "seven", &mut [Arg::Write(&mut [])], Grid::default());
+//! let error = interpret(&module, "seven", &mut [Argument::Write(&mut [])], Grid::default());
 //! assert_eq!(
 //!     error.unwrap_err().to_string(),
 //!     "`seven` writes element 0 of `out`, which has 0 elements"
@@ -55,24 +55,9 @@ mod tests;
 
 pub use layout::Layout;
 
+use crate::argument::Argument;
 use crate::ir::{FunctionKind, Module, Type};
-use loopwright_ops::{OpError, Scalar};
-use std::cell::Cell;
-
-/// An argument of a kernel.
-#[derive(Debug)]
-pub enum Arg<'a> {
-    /// A buffer that is only read.
-    Read(&'a [u8]),
-    /// A buffer.
-    Write(&'a mut [u8]),
-    /// A buffer that others of this kind may overlap.
-    Shared(&'a [Cell<u8>]),
-    /// A scalar.
-    Scalar(Scalar),
-    /// So many bytes of local memory, for a pointer to it.
-    Local(u64),
-}
+use loopwright_ops::OpError;
 
 /// The work-items that run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,7 +82,7 @@ impl Default for Grid {
 pub fn interpret(
     module: &Module,
     kernel: &str,
-    args: &mut [Arg<'_>],
+    args: &mut [Argument<'_>],
     grid: Grid,
 ) -> Result<(), InterpretError> {
     Program::new(module)?.run(kernel, args, grid, None)
@@ -139,7 +124,7 @@ impl Program {
     pub fn run(
         &self,
         kernel: &str,
-        args: &mut [Arg<'_>],
+        args: &mut [Argument<'_>],
         grid: Grid,
         steps: Option<u64>,
     ) -> Result<(), InterpretError> {

@@ -1,6 +1,7 @@
 //! What the text form cannot say: arguments, budgets, layouts, and that shortcuts are none.
 
-use super::{Arg, Grid, InterpretError, Layout, Program, interpret};
+use super::{Grid, InterpretError, Layout, Program, interpret};
+use crate::argument::Argument;
 use crate::ir::{
     Access, Function, FunctionId, FunctionKind, Inst, Module, Space, Stmt, StructId, StructType,
     Type, Value,
@@ -47,7 +48,7 @@ fn arguments_are_checked() {
     let module = module(vec![store_kernel()]);
     let mut bytes = [0; 8];
     let grid = Grid::default();
-    let n = || Arg::Scalar(Scalar::i64(1));
+    let n = || Argument::Scalar(Scalar::i64(1));
     assert_eq!(
         message(interpret(&module, "none", &mut [], grid)),
         "the module has no kernel `none`"
@@ -60,18 +61,23 @@ fn arguments_are_checked() {
         message(interpret(&module, "k", &mut [n(), n()], grid)),
         "kernel `k` takes a buffer for `a`, not a scalar of i64"
     );
-    let wrong = Arg::Scalar(Scalar::f32(1.0));
+    let wrong = Argument::Scalar(Scalar::f32(1.0));
     assert_eq!(
         message(interpret(
             &module,
             "k",
-            &mut [Arg::Write(&mut bytes), wrong],
+            &mut [Argument::Write(&mut bytes), wrong],
             grid
         )),
         "kernel `k` takes a scalar of i64 for `n`, not a scalar of f32"
     );
     assert_eq!(
-        message(interpret(&module, "k", &mut [Arg::Read(&bytes), n()], grid)),
+        message(interpret(
+            &module,
+            "k",
+            &mut [Argument::Read(&bytes), n()],
+            grid
+        )),
         "`k` writes through `a` to an argument that is only read"
     );
     let empty = Grid {
@@ -79,7 +85,7 @@ fn arguments_are_checked() {
         ..grid
     };
     assert_eq!(
-        interpret(&module, "k", &mut [Arg::Write(&mut []), n()], empty),
+        interpret(&module, "k", &mut [Argument::Write(&mut []), n()], empty),
         Ok(())
     );
 }
@@ -90,7 +96,10 @@ fn steps_are_counted() {
     let program = Program::new(&module).expect("the module is valid");
     let mut bytes = [0; 8];
     for (steps, enough) in [(2, false), (3, true)] {
-        let mut args = [Arg::Write(&mut bytes), Arg::Scalar(Scalar::i64(7))];
+        let mut args = [
+            Argument::Write(&mut bytes),
+            Argument::Scalar(Scalar::i64(7)),
+        ];
         let result = program.run("k", &mut args, Grid::default(), Some(steps));
         assert_eq!(result.is_ok(), enough, "{steps} steps: {result:?}");
     }
@@ -229,7 +238,11 @@ fn computed(op: Op, a: Scalar, b: Scalar, result: DType) -> Scalar {
         Stmt::Store { ptr, index, value },
     ];
     let mut bytes = vec![0; result.bytes()];
-    let mut args = [Arg::Write(&mut bytes), Arg::Scalar(a), Arg::Scalar(b)];
+    let mut args = [
+        Argument::Write(&mut bytes),
+        Argument::Scalar(a),
+        Argument::Scalar(b),
+    ];
     interpret(&module(vec![kernel]), "k", &mut args, Grid::default()).expect("the kernel is valid");
     Scalar::read(result, &bytes)
 }

@@ -310,7 +310,8 @@ impl Logging<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interpret::{Arg, Grid, interpret};
+    use crate::Argument;
+    use crate::interpret::{Grid, interpret};
     use crate::{parse, validate};
     use loopwright_text::Source;
 
@@ -354,11 +355,11 @@ kernel @k(%a: write ptr<global, f32>, %b: write ptr<global, i32x2>, %c: readwrit
         let mut log = vec![0u8; 8 * (2 + 4 * room)];
         log[8..16].copy_from_slice(&(room as u64).to_le_bytes());
         let mut args = [
-            Arg::Write(&mut a),
-            Arg::Write(&mut b),
-            Arg::Write(&mut c),
-            Arg::Scalar(Scalar::i64(2)),
-            Arg::Write(&mut log),
+            Argument::Write(&mut a),
+            Argument::Write(&mut b),
+            Argument::Write(&mut c),
+            Argument::Scalar(Scalar::i64(2)),
+            Argument::Write(&mut log),
         ];
         interpret(module, "k", &mut args, Grid::default()).expect("the kernel runs");
         let words = log.chunks_exact(8);

@@ -25,7 +25,8 @@ use compare::{agree, first_difference};
 use loopwright_backend::{Backend, CompileOptions, KernelLaunch};
 use loopwright_compile::{KERNEL, Kernels, Program as Compiled};
 use loopwright_graph::{Array, Binding, Graph, NodeId, evaluate};
-use loopwright_kernel::interpret::{Arg, Grid, Program};
+use loopwright_kernel::Argument;
+use loopwright_kernel::interpret::{Grid, Program};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{Module, validate};
 use loopwright_looptree::{Plan, loop_dims};
@@ -476,12 +477,12 @@ impl Prepared {
     fn interpret(&self, module: &Module) -> Result<Memory, Fault> {
         let program = Program::new(module).map_err(|error| error.to_string())?;
         let mut memory = self.memory();
-        let mut arguments: Vec<Arg<'_>> = memory
+        let mut arguments: Vec<Argument<'_>> = memory
             .slots()
             .map(|slot| match slot {
-                Slot::Read(bytes) => Arg::Read(bytes),
-                Slot::Write(bytes) => Arg::Write(bytes),
-                Slot::Scalar(scalar) => Arg::Scalar(scalar),
+                Slot::Read(bytes) => Argument::Read(bytes),
+                Slot::Write(bytes) => Argument::Write(bytes),
+                Slot::Scalar(scalar) => Argument::Scalar(scalar),
             })
             .collect();
         program

@@ -2,8 +2,10 @@
 
 mod generate;
 
+use crate::Argument;
+
 use super::{BROKEN, NAMES, Pipeline, by_name};
-use crate::interpret::{Arg, Grid, InterpretError, Program};
+use crate::interpret::{Grid, InterpretError, Program};
 use crate::ir::Module;
 use crate::text::print;
 use crate::valid::validate;
@@ -39,11 +41,11 @@ fn outcome(
     for dtype in DTYPES {
         buffers.push((dtype, vec![0; dtype.bytes() * SHOWN as usize]));
     }
-    let mut args: Vec<Arg<'_>> = buffers
+    let mut args: Vec<Argument<'_>> = buffers
         .iter_mut()
-        .map(|(_, bytes)| Arg::Write(bytes))
+        .map(|(_, bytes)| Argument::Write(bytes))
         .collect();
-    args.push(Arg::Scalar(Scalar::i64(random.below(4) as i64)));
+    args.push(Argument::Scalar(Scalar::i64(random.below(4) as i64)));
     Program::new(module)?.run("fuzzed", &mut args, Grid::default(), Some(10_000_000))?;
     drop(args);
     Ok(buffers
