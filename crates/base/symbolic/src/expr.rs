@@ -20,9 +20,10 @@ pub const SIZE_LIMIT: u32 = 1 << 14;
 /// The constants that exist once.
 const SHARED_CONSTANTS: Range<i64> = -16..129;
 
-/// A symbol: a cheap copyable handle of an index or size variable. Its name lives with whoever made it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Symbol(pub u32);
+loopwright_arena::handle! {
+    /// A symbol: a cheap copyable handle of an index or size variable. Its name lives with whoever made it.
+    pub struct Symbol;
+}
 
 /// The comparisons an expression can make. Greater-than forms are the same with operands swapped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

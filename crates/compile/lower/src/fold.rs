@@ -319,7 +319,7 @@ impl<'a> Lowering<'a> {
         let zero = self.builder.const_i64(0);
         let mut all = self.builder.constant(Scalar::bool(true));
         for dim in over {
-            let Some(place) = self.index[dim.0 as usize] else {
+            let Some(place) = self.index[*dim] else {
                 continue;
             };
             let at = self.place_value(place);
@@ -579,7 +579,7 @@ impl<'a> Lowering<'a> {
         let mut covered: FxHashMap<DimId, Option<Extent>> = FxHashMap::default();
         let mut vectorised = self.vector.is_some();
         path.iter().all(|(place, spec)| {
-            let at = spec.dim.0 as usize;
+            let at = spec.dim;
             let size = self.graph.dim(spec.dim).size.as_const();
             let outer = *covered
                 .entry(spec.dim)

@@ -186,7 +186,7 @@ impl Lowering<'_> {
                 }
             }
             SymbolInfo::Index(dim) => {
-                self.index[dim.0 as usize].ok_or_else(|| missing(&self.graph.dim(*dim).name))
+                self.index[*dim].ok_or_else(|| missing(&self.graph.dim(*dim).name))
             }
         }
     }

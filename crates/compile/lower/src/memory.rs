@@ -273,7 +273,7 @@ impl Lowering<'_> {
         let mut found = None;
         for (place, loop_step) in over_dim {
             // The index is where this loop stands.
-            let here = self.blocks.get(&place).copied() == self.index[dim.0 as usize];
+            let here = self.blocks.get(&place).copied() == self.index[dim];
             let begins = here && !in_lanes && loop_step % step == 0;
             if found.is_none() && (loop_step == step || begins) {
                 found = self.blocks.get(&place).copied();
@@ -399,7 +399,7 @@ impl Lowering<'_> {
         lane: u32,
         body: &mut dyn FnMut(&mut Self) -> Result<T, LowerError>,
     ) -> Result<T, LowerError> {
-        let at = dim.0 as usize;
+        let at = dim;
         let (index, vector) = (self.index[at], self.vector);
         self.index[at] = index.map(|place| place.shifted(i64::from(lane)));
         self.vector = None;

@@ -170,7 +170,7 @@ impl<'a> Lowering<'a> {
         spec: LoopSpec,
         body: Body<'_, 'a>,
     ) -> Result<(), LowerError> {
-        let dim = spec.dim.0 as usize;
+        let dim = spec.dim;
         let (index, extent) = (self.index[dim], self.extent[dim]);
         let block = self.blocks.get(&place).copied();
         let start = index.unwrap_or(Place::ZERO);
@@ -246,7 +246,7 @@ impl<'a> Lowering<'a> {
         extent: Extent,
         body: Body<'_, 'a>,
     ) -> Result<(), LowerError> {
-        let dim = spec.dim.0 as usize;
+        let dim = spec.dim;
         self.index[dim] = Some(at);
         self.extent[dim] = Some(extent);
         self.blocks.insert(place, at);
@@ -377,7 +377,7 @@ impl<'a> Lowering<'a> {
         if spec.step > MAX_LENGTHS {
             return false;
         }
-        let dim = spec.dim.0 as usize;
+        let dim = spec.dim;
         let extent = self.extent[dim].replace(Extent::Const(1));
         let inside = |around: &TreeRef| self.tree.is_inside(*around, place);
         let folds = self.folds.iter().flat_map(|(around, nodes)| {
@@ -523,8 +523,8 @@ impl<'a> Lowering<'a> {
         let Some((dim, rest)) = dims.split_first() else {
             return body(self);
         };
-        let at = dim.0 as usize;
-        let saved = self.index[at];
+        let at = dim;
+        let saved = self.index[*at];
         let size = self.graph.dim(*dim).size.clone();
         let end = self.expr_value(&size)?;
         let (zero, one) = (self.builder.const_i64(0), self.builder.const_i64(1));
@@ -532,10 +532,10 @@ impl<'a> Lowering<'a> {
         let var = self
             .builder
             .begin_for(zero, end, one, LoopKind::Serial, &name);
-        self.index[at] = Some(Place::value(var));
+        self.index[*at] = Some(Place::value(var));
         let result = self.apart(|lowering| lowering.whole_nest(rest, body));
         self.builder.end_block();
-        self.index[at] = saved;
+        self.index[*at] = saved;
         result
     }
 }

@@ -6,7 +6,8 @@ use crate::index::Place;
 use crate::memory::{Layout, Memory};
 use crate::nest::{Dropped, Extent};
 use crate::row::SortRows;
-use loopwright_graph::{Graph, NodeId, NodeOp};
+use loopwright_arena::TiVec;
+use loopwright_graph::{DimId, Graph, NodeId, NodeOp};
 use loopwright_kernel::{Access, Builder, FunctionKind, Module, Space, Value};
 use loopwright_looptree::{
     Accumulator, Allocation, Annotation, Env, LoopTree, Plan, Storage, TreeRef, inner_accumulator,
@@ -107,7 +108,7 @@ pub(crate) struct Lowering<'a> {
     pub(crate) roots: Vec<TreeRef>,
     pub(crate) builder: Builder,
     pub(crate) bounds: Bounds,
-    pub(crate) scheduled: Vec<bool>,
+    pub(crate) scheduled: TiVec<NodeId, bool>,
     pub(crate) allocations: &'a FxHashMap<NodeId, Allocation>,
     /// Allocations by the loop they live in.
     pub(crate) scopes: FxHashMap<Option<TreeRef>, Vec<NodeId>>,
@@ -129,9 +130,9 @@ pub(crate) struct Lowering<'a> {
     /// Values that stand in index expressions for what is only known when the kernel runs.
     pub(crate) dynamic: Vec<Value>,
     /// By dimension: where its loops are.
-    pub(crate) index: Vec<Option<Place>>,
+    pub(crate) index: TiVec<DimId, Option<Place>>,
     /// By dimension: how much its inner loops cover.
-    pub(crate) extent: Vec<Option<Extent>>,
+    pub(crate) extent: TiVec<DimId, Option<Extent>>,
     /// The loops that are open, outermost first.
     pub(crate) open: Vec<TreeRef>,
     /// Where each open loop is.
@@ -139,7 +140,7 @@ pub(crate) struct Lowering<'a> {
     /// The dimension whose elements lie in the lanes of vectors, and how many.
     pub(crate) vector: Option<(loopwright_graph::DimId, u32)>,
     /// Nodes that more than one node reads.
-    pub(crate) shared: Vec<bool>,
+    pub(crate) shared: TiVec<NodeId, bool>,
     /// Elements of such nodes that are computed and visible here.
     pub(crate) computed: FxHashMap<NodeId, Vec<(Env, Value)>>,
     /// By loop: why its annotation was not carried out, or that it was.
@@ -157,7 +158,7 @@ impl<'a> Lowering<'a> {
         name: &str,
     ) -> Result<Lowering<'a>, LowerError> {
         let (graph, tree) = (&**plan.graph(), plan.tree());
-        let mut scheduled = vec![false; graph.node_ids().count()];
+        let mut scheduled: TiVec<NodeId, _> = vec![false; graph.node_ids().count()].into();
         let mut scopes: FxHashMap<_, Vec<NodeId>> = FxHashMap::default();
         let mut folds: FxHashMap<_, Vec<NodeId>> = FxHashMap::default();
         let mut inner_folds: FxHashMap<_, Vec<_>> = FxHashMap::default();
@@ -168,7 +169,7 @@ impl<'a> Lowering<'a> {
         let in_roots = |leaf: TreeRef| roots.binary_search(&tree.root(leaf)).is_ok();
         for step in &plan.schedule().steps {
             let node = step.node;
-            scheduled[node.0 as usize] = true;
+            scheduled[node] = true;
             let leaf = leaves[&node];
             let allocation = &allocations[&node];
             if allocation.storage == Storage::Private && in_roots(leaf) {
@@ -184,10 +185,10 @@ impl<'a> Lowering<'a> {
                 has_inner_fold.insert(node);
             }
         }
-        let mut readers = vec![0u32; scheduled.len()];
+        let mut readers: TiVec<NodeId, u32> = vec![0; scheduled.len()].into();
         for node in graph.node_ids() {
             for input in &graph.node(node).inputs {
-                readers[input.0 as usize] += 1;
+                readers[*input] += 1;
             }
         }
         Ok(Lowering {
@@ -210,8 +211,8 @@ impl<'a> Lowering<'a> {
             sort_rows: FxHashMap::default(),
             sizes: FxHashMap::default(),
             dynamic: Vec::new(),
-            index: vec![None; graph.dims().len()],
-            extent: vec![None; graph.dims().len()],
+            index: vec![None; graph.dims().len()].into(),
+            extent: vec![None; graph.dims().len()].into(),
             open: Vec::new(),
             blocks: FxHashMap::default(),
             vector: None,

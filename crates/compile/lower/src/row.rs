@@ -29,7 +29,7 @@ impl<'a> Lowering<'a> {
             else {
                 continue;
             };
-            if !self.scheduled[node.0 as usize] {
+            if !self.scheduled[node] {
                 continue;
             }
             let elements = graph.dim(over).size.clone();

@@ -65,7 +65,7 @@ impl<'a> Lowering<'a> {
     /// Whether a parallel loop has a shorter last round whose code is not that of the others.
     pub(crate) fn has_other_tail(&self, place: TreeRef, spec: LoopSpec) -> bool {
         let size = self.graph.dim(spec.dim).size.as_const();
-        let covered = match self.extent[spec.dim.0 as usize] {
+        let covered = match self.extent[spec.dim] {
             Some(Extent::Const(count)) => Some(count),
             Some(Extent::Dynamic(_)) => None,
             None => size,
@@ -91,7 +91,7 @@ impl<'a> Lowering<'a> {
                 .spec(*place)
                 .expect("a place whose rounds are shared is a loop");
             let around = levels.iter().find(|around| around.spec.dim == spec.dim);
-            let covered = match (around, self.extent[spec.dim.0 as usize]) {
+            let covered = match (around, self.extent[spec.dim]) {
                 (Some(around), _) => Extent::Const(around.spec.step),
                 (None, Some(extent)) => extent,
                 (None, None) => self.size_extent(spec.dim)?,
@@ -139,7 +139,7 @@ impl<'a> Lowering<'a> {
             covered,
             round,
         } = *level;
-        let dim = spec.dim.0 as usize;
+        let dim = spec.dim;
         let (index, extent) = (self.index[dim], self.extent[dim]);
         let start = index.unwrap_or(Place::ZERO);
         let step = self.builder.const_i64(spec.step);

@@ -139,7 +139,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn is_array(&self, node: NodeId) -> bool {
-        self.memory.contains_key(&node) || self.scheduled[node.0 as usize]
+        self.memory.contains_key(&node) || self.scheduled[node]
     }
 
     /// The array of narrow numbers that a factor is, of which products are exact in the dtype of the sum.
@@ -225,13 +225,13 @@ impl<'a> Lowering<'a> {
         form: &TileForm,
         body: &mut dyn FnMut(&mut Self) -> Result<T, LowerError>,
     ) -> Result<T, LowerError> {
-        let saved = form.dims.map(|(dim, _)| self.index[dim.0 as usize]);
+        let saved = form.dims.map(|(dim, _)| self.index[dim]);
         for (dim, _) in form.dims {
-            self.index[dim.0 as usize].get_or_insert(Place::ZERO);
+            self.index[dim].get_or_insert(Place::ZERO);
         }
         let result = body(self);
         for ((dim, _), index) in form.dims.into_iter().zip(saved) {
-            self.index[dim.0 as usize] = index;
+            self.index[dim] = index;
         }
         result
     }

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 impl Lowering<'_> {
     /// The element of a node at the given indices: read from memory, or computed here.
     pub(crate) fn element(&mut self, node: NodeId, at: &Env) -> Result<Value, LowerError> {
-        if is_given(self.graph, node) || self.scheduled[node.0 as usize] {
+        if is_given(self.graph, node) || self.scheduled[node] {
             let Some(memory) = self.memory.get(&node).cloned() else {
                 return Err(LowerError::Symbolic(format!(
                     "`{}` is read before it has memory",
@@ -22,7 +22,7 @@ impl Lowering<'_> {
             };
             return self.load(&memory, at);
         }
-        if !self.shared[node.0 as usize] {
+        if !self.shared[node] {
             return self.compute(node, at);
         }
         // Several readers in one leaf: computed once, or a chain of `x + x` would double at each step.

@@ -7,6 +7,7 @@
 use crate::nest::{Axes, Loops, Nest};
 use crate::schedule::{Order, Work};
 use crate::steps::Steps;
+use loopwright_arena::TiSlice;
 use loopwright_graph::{DimId, NodeId, NodeOp};
 use loopwright_looptree::ScheduleError;
 use loopwright_looptree::{Annotation, Edit, can_inline, is_given, loop_dims};
@@ -43,7 +44,7 @@ impl Work<'_> {
     /// The contractions that the target's matrix unit computes.
     pub(crate) fn unit_products(
         &self,
-        consumers: &[Vec<NodeId>],
+        consumers: &TiSlice<NodeId, Vec<NodeId>>,
     ) -> FxHashMap<NodeId, UnitProduct> {
         if self.target.matrix_unit.is_none() || self.order == Order::Kept {
             return FxHashMap::default();
@@ -53,8 +54,7 @@ impl Work<'_> {
         let results = graph.outputs().iter().map(|output| output.node);
         let delayed = graph.delays().map(|delay| delay.of);
         let stored: FxHashSet<NodeId> = results.chain(delayed).collect();
-        let only_reader =
-            |node: NodeId| consumers[node.0 as usize].len() == 1 && !stored.contains(&node);
+        let only_reader = |node: NodeId| consumers[node].len() == 1 && !stored.contains(&node);
         let nodes = graph.node_ids();
         nodes
             .filter_map(|node| Some((node, self.unit_product(node, &only_reader)?)))

@@ -2,6 +2,7 @@
 
 use crate::schedule::{Order, Work, typical};
 use crate::steps::{Steps, in_order, reading_steps};
+use loopwright_arena::TiVec;
 use loopwright_graph::{DimId, Graph, Keep, NodeId, NodeOp};
 use loopwright_looptree::ScheduleError;
 use loopwright_looptree::{Access, Stride, accesses};
@@ -63,7 +64,7 @@ impl Work<'_> {
         let bounds = graph.bounds();
         let windows: Vec<NodeId> = graph
             .node_ids()
-            .filter(|node| feeds[node.0 as usize] && is_window(graph, &bounds, *node))
+            .filter(|node| feeds[*node] && is_window(graph, &bounds, *node))
             .collect();
         for view in windows {
             let name = self.editor.free_name(&format!("padded{}", view.0));
@@ -418,14 +419,14 @@ fn gives_mask(op: Op) -> bool {
 }
 
 /// By node: whether a reduction reads it, itself or through what is computed where it is read.
-pub(crate) fn feeds_reduction(graph: &Graph, order: &[NodeId]) -> Vec<bool> {
-    let mut feeds = vec![false; order.len()];
+pub(crate) fn feeds_reduction(graph: &Graph, order: &[NodeId]) -> TiVec<NodeId, bool> {
+    let mut feeds: TiVec<NodeId, _> = vec![false; order.len()].into();
     for node in order.iter().rev().copied() {
         let parts = graph.node(node);
         let folds = matches!(parts.op, NodeOp::Reduce { .. });
-        if folds || (feeds[node.0 as usize] && can_inline(graph, node)) {
+        if folds || (feeds[node] && can_inline(graph, node)) {
             for input in &parts.inputs {
-                feeds[input.0 as usize] = true;
+                feeds[*input] = true;
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The steps of a recurrence: they run together in one loop along its dimension.
 
 use crate::schedule::Reasons;
+use loopwright_arena::{TiSlice, TiVec};
 use loopwright_graph::{Graph, NodeId, Recurrence};
 use loopwright_looptree::{LoopSpec, NodeSchedule};
 use rustc_hash::FxHashMap;
@@ -13,13 +14,12 @@ pub(crate) fn arrange(
     reasons: &mut FxHashMap<NodeId, Reasons>,
 ) {
     for recurrence in graph.recurrences() {
-        let mut is_member = vec![false; graph.node_ids().count()];
+        let mut is_member: TiVec<NodeId, _> = vec![false; graph.node_ids().count()].into();
         for member in &recurrence.members {
-            is_member[member.0 as usize] = true;
+            is_member[*member] = true;
         }
         let follows = followers(graph, &is_member);
-        let of = |step: &NodeSchedule| step.node.0 as usize;
-        let rank = |step: &NodeSchedule| match (is_member[of(step)], follows[of(step)]) {
+        let rank = |step: &NodeSchedule| match (is_member[step.node], follows[step.node]) {
             (true, _) => 1,
             (false, false) => 0,
             (false, true) => 2,
@@ -30,31 +30,25 @@ pub(crate) fn arrange(
             // Stable: among themselves they stay in their order.
             steps[first..=last].sort_by_key(rank);
         }
-        for step in steps
-            .iter_mut()
-            .filter(|step| is_member[step.node.0 as usize])
-        {
+        for step in steps.iter_mut().filter(|step| is_member[step.node]) {
             run_along(step, &recurrence, reasons.get_mut(&step.node));
         }
     }
 }
 
 /// By node: whether it needs something of the recurrence.
-fn followers(graph: &Graph, is_member: &[bool]) -> Vec<bool> {
+fn followers(graph: &Graph, is_member: &TiSlice<NodeId, bool>) -> TiVec<NodeId, bool> {
     let consumers = graph.consumers();
     let mut delayed: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
     for delay in graph.delays() {
         delayed.entry(delay.of).or_default().push(delay.node);
     }
-    let mut found = vec![false; is_member.len()];
-    let mut open: Vec<NodeId> = graph
-        .node_ids()
-        .filter(|node| is_member[node.0 as usize])
-        .collect();
+    let mut found: TiVec<NodeId, _> = vec![false; is_member.len()].into();
+    let mut open: Vec<NodeId> = graph.node_ids().filter(|node| is_member[*node]).collect();
     while let Some(node) = open.pop() {
         let later = delayed.get(&node).into_iter().flatten();
-        for reader in consumers[node.0 as usize].iter().chain(later) {
-            if !std::mem::replace(&mut found[reader.0 as usize], true) {
+        for reader in consumers[node].iter().chain(later) {
+            if !std::mem::replace(&mut found[*reader], true) {
                 open.push(*reader);
             }
         }

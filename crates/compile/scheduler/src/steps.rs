@@ -3,6 +3,7 @@
 use crate::matrix_unit::UnitProduct;
 use crate::prepare::feeds_reduction;
 use crate::schedule::{Work, typical};
+use loopwright_arena::{TiSlice, TiVec};
 use loopwright_graph::{Graph, NodeId, NodeOp};
 use loopwright_looptree::ScheduleError;
 use loopwright_looptree::accesses;
@@ -34,9 +35,9 @@ enum Role {
 
 /// The steps of a graph.
 pub(crate) struct Steps {
-    roles: Vec<Role>,
+    roles: TiVec<NodeId, Role>,
     /// By node: who reads it.
-    pub(crate) consumers: Vec<Vec<NodeId>>,
+    pub(crate) consumers: TiVec<NodeId, Vec<NodeId>>,
     /// The steps in an order in which they can run.
     pub(crate) order: Vec<NodeId>,
     /// The steps that a matrix unit computes.
@@ -47,13 +48,13 @@ impl Steps {
     /// Whether a node is a step; nodes that are newer than the choice are.
     pub(crate) fn contains(&self, node: NodeId) -> bool {
         self.roles
-            .get(node.0 as usize)
+            .get(node)
             .is_none_or(|role| *role != Role::Inline)
     }
 
     /// Why a node is a step.
     pub(crate) fn why(&self, node: NodeId) -> &'static str {
-        match self.roles.get(node.0 as usize) {
+        match self.roles.get(node) {
             Some(Role::Inline) | None => "",
             Some(Role::Result) => "a result of the program",
             Some(Role::Whole) => "an element of it takes many others",
@@ -76,23 +77,23 @@ impl Work<'_> {
         let mut roles = roles(graph, &order, &consumers, &self.padded);
         // The unit reads the numbers as they are.
         for node in in_unit.values().flat_map(|product| product.inline) {
-            roles[node.0 as usize] = Role::Inline;
+            roles[node] = Role::Inline;
         }
         // What is read one step back is in memory.
         for delay in graph.delays() {
-            let role = &mut roles[delay.of.0 as usize];
+            let role = &mut roles[delay.of];
             if *role == Role::Inline && !is_given(graph, delay.of) {
                 *role = Role::Delayed;
             }
         }
         separate_states(graph, &mut roles)?;
-        let mut is_store = vec![false; roles.len()];
+        let mut is_store: TiVec<NodeId, _> = vec![false; roles.len()].into();
         for update in graph.updates() {
-            is_store[update.value.0 as usize] = true;
+            is_store[update.value] = true;
         }
-        let is_step = |node: &NodeId| roles[node.0 as usize] != Role::Inline;
+        let is_step = |node: &NodeId| roles[*node] != Role::Inline;
         let ordinary = order.iter().copied();
-        let ordinary = ordinary.filter(|node| is_step(node) && !is_store[node.0 as usize]);
+        let ordinary = ordinary.filter(|node| is_step(node) && !is_store[*node]);
         let stores = graph.updates().iter().map(|update| update.value);
         let mut steps = Steps {
             order: ordinary.collect(),
@@ -169,13 +170,13 @@ pub(crate) fn in_order(graph: &Graph) -> Vec<NodeId> {
     if graph.delays().next().is_none() {
         return order;
     }
-    let mut place = vec![0; order.len()];
+    let mut place: TiVec<NodeId, _> = vec![0; order.len()].into();
     for (at, node) in order.iter().enumerate() {
-        place[node.0 as usize] = at;
+        place[*node] = at;
     }
     let mut components = graph.ordered_components();
     for members in &mut components {
-        members.sort_by_key(|member| place[member.0 as usize]);
+        members.sort_by_key(|member| place[*member]);
     }
     components.into_iter().flatten().collect()
 }
@@ -183,11 +184,11 @@ pub(crate) fn in_order(graph: &Graph) -> Vec<NodeId> {
 /// All nodes, each after its inputs, otherwise as they are numbered.
 fn after_inputs(graph: &Graph) -> Vec<NodeId> {
     let count = graph.node_ids().count();
-    let mut done = vec![false; count];
+    let mut done: TiVec<NodeId, _> = vec![false; count].into();
     let mut order = Vec::with_capacity(count);
     let mut open: Vec<(NodeId, usize)> = Vec::new();
     for root in graph.node_ids() {
-        if done[root.0 as usize] {
+        if done[root] {
             continue;
         }
         open.push((root, 0));
@@ -195,12 +196,12 @@ fn after_inputs(graph: &Graph) -> Vec<NodeId> {
             match graph.node(node).inputs.get(at) {
                 Some(input) => {
                     open.push((node, at + 1));
-                    if !done[input.0 as usize] {
+                    if !done[*input] {
                         open.push((*input, 0));
                     }
                 }
                 None => {
-                    if !std::mem::replace(&mut done[node.0 as usize], true) {
+                    if !std::mem::replace(&mut done[node], true) {
                         order.push(node);
                     }
                 }
@@ -213,21 +214,21 @@ fn after_inputs(graph: &Graph) -> Vec<NodeId> {
 fn roles(
     graph: &Graph,
     order: &[NodeId],
-    consumers: &[Vec<NodeId>],
+    consumers: &TiSlice<NodeId, Vec<NodeId>>,
     padded: &FxHashSet<NodeId>,
-) -> Vec<Role> {
+) -> TiVec<NodeId, Role> {
     let feeds = feeds_reduction(graph, order);
-    let mut roles = vec![Role::Inline; order.len()];
+    let mut roles: TiVec<NodeId, _> = vec![Role::Inline; order.len()].into();
     // Work to compute one element where it is read, and how deep that is, for nodes that are not steps.
-    let mut cost = vec![0u32; order.len()];
-    let mut depth = vec![0u32; order.len()];
+    let mut cost: TiVec<NodeId, u32> = vec![0; order.len()].into();
+    let mut depth: TiVec<NodeId, u32> = vec![0; order.len()].into();
     let results = graph.outputs().iter().map(|output| output.node);
     let stores = graph.updates().iter().map(|update| update.value);
     for node in results.chain(stores) {
-        roles[node.0 as usize] = Role::Result;
+        roles[node] = Role::Result;
     }
     for node in order {
-        let at = node.0 as usize;
+        let at = *node;
         let parts = graph.node(*node);
         if is_given(graph, *node) || roles[at] == Role::Result {
             continue;
@@ -237,7 +238,7 @@ fn roles(
             continue;
         }
         let inline = || {
-            let inputs = parts.inputs.iter().map(|input| input.0 as usize);
+            let inputs = parts.inputs.iter().copied();
             inputs.filter(|input| roles[*input] == Role::Inline)
         };
         let inputs = inline().fold(0u32, |sum, input| sum.saturating_add(cost[input]));
@@ -260,7 +261,7 @@ fn roles(
         let repeats = || readers.iter().any(|reader| repeats(graph, *node, *reader));
         // A contraction would compute it in its innermost loop, as often as it has elements along other dimensions.
         let in_contraction = || {
-            let mut readers = readers.iter().filter(|reader| feeds[reader.0 as usize]);
+            let mut readers = readers.iter().filter(|reader| feeds[**reader]);
             readers.any(|reader| repetitions(graph, *node, *reader) >= CONTRACTION_REPEATS)
         };
         if cost[at] >= RECOMPUTE_LIMIT && (reads > 1 || repeats()) {
@@ -268,7 +269,7 @@ fn roles(
                 Some(compared) => {
                     cost[at] = 1;
                     for operand in compared {
-                        roles[operand.0 as usize] = Role::Repeated;
+                        roles[operand] = Role::Repeated;
                     }
                 }
                 None => roles[at] = Role::Repeated,
@@ -288,7 +289,7 @@ fn roles(
 
 /// What a comparison compares, where it is to be kept in place of the comparison: a mask is cheap to make of it and lies in
 /// lanes, but not in memory. `None` for everything else.
-fn compared(graph: &Graph, node: NodeId, roles: &[Role]) -> Option<Vec<NodeId>> {
+fn compared(graph: &Graph, node: NodeId, roles: &TiSlice<NodeId, Role>) -> Option<Vec<NodeId>> {
     let parts = graph.node(node);
     let inputs = &parts.inputs;
     let is_comparison = parts.dtype == DType::Bool
@@ -301,7 +302,7 @@ fn compared(graph: &Graph, node: NodeId, roles: &[Role]) -> Option<Vec<NodeId>> 
     }
     let inline = inputs.iter().copied().filter(|input| {
         let is_number = matches!(graph.node(*input).op, NodeOp::Constant(_));
-        roles[input.0 as usize] == Role::Inline && !is_given(graph, *input) && !is_number
+        roles[*input] == Role::Inline && !is_given(graph, *input) && !is_number
     });
     let inline: Vec<NodeId> = inline.collect();
     let mut operands = inline.iter().map(|input| graph.node(*input));
@@ -351,18 +352,16 @@ fn repetitions(graph: &Graph, node: NodeId, reader: NodeId) -> i64 {
 
 /// Gives new values of states memory of their own where writing them in place would overwrite an
 /// old value that is still to be read.
-fn separate_states(graph: &Graph, roles: &mut [Role]) -> Result<(), ScheduleError> {
+fn separate_states(graph: &Graph, roles: &mut TiSlice<NodeId, Role>) -> Result<(), ScheduleError> {
     for update in graph.updates() {
-        let reads = accesses(graph, update.value, &|node| {
-            roles[node.0 as usize] != Role::Inline
-        })
-        .map_err(|error| ScheduleError::symbolic(graph, &error))?;
+        let reads = accesses(graph, update.value, &|node| roles[node] != Role::Inline)
+            .map_err(|error| ScheduleError::symbolic(graph, &error))?;
         let conflict = reads.iter().any(|access| {
             let overwritten = graph.updates().iter().find(|u| u.state == access.node);
             overwritten.is_some_and(|other| other != update || !access.is_fully_identity(graph))
         });
         let value = graph.node(update.value).inputs[0];
-        let role = &mut roles[value.0 as usize];
+        let role = &mut roles[value];
         if conflict && *role == Role::Inline {
             *role = Role::Old;
         }
@@ -376,7 +375,7 @@ pub(crate) fn reading_steps(node: NodeId, steps: &Steps) -> Vec<NodeId> {
     let mut seen = FxHashSet::default();
     let mut found = Vec::new();
     while let Some(at) = open.pop() {
-        for reader in steps.consumers.get(at.0 as usize).into_iter().flatten() {
+        for reader in steps.consumers.get(at).into_iter().flatten() {
             if !seen.insert(*reader) {
                 continue;
             }

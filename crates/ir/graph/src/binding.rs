@@ -4,34 +4,35 @@ use crate::error::GraphError;
 use crate::ir::{DimId, Graph, NodeId, NodeOp, SymbolInfo};
 use crate::statics::{Static, inside_range};
 use crate::text::expr_text;
+use loopwright_arena::TiVec;
 use loopwright_symbolic::{Expr, ExprKind, Symbol};
 
 /// The value of every size of one run, and of every static.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Binding {
     /// By symbol; index symbols hold 0.
-    pub(crate) values: Vec<i64>,
+    pub(crate) values: TiVec<Symbol, i64>,
     /// The range of each static, by symbol; the second number is no value any more.
-    pub(crate) ranges: Vec<(i64, i64)>,
+    pub(crate) ranges: TiVec<Symbol, (i64, i64)>,
     /// By dimension.
-    sizes: Vec<i64>,
+    sizes: TiVec<DimId, i64>,
 }
 
 impl Binding {
     /// The value of a size or a static.
     pub fn value(&self, symbol: Symbol) -> i64 {
-        self.values[symbol.0 as usize]
+        self.values[symbol]
     }
 
     /// The size of a dimension.
     pub fn size(&self, dim: DimId) -> i64 {
-        self.sizes[dim.0 as usize]
+        self.sizes[dim]
     }
 
     /// The same with another size for a dimension alone, whatever it follows from.
     pub(crate) fn with_dim(&self, dim: DimId, size: i64) -> Binding {
         let mut binding = self.clone();
-        binding.sizes[dim.0 as usize] = size;
+        binding.sizes[dim] = size;
         binding
     }
 
@@ -82,8 +83,8 @@ impl Graph {
                 });
             }
         }
-        let mut values = vec![0; self.symbols.len()];
-        for (at, info) in self.symbols.iter().enumerate() {
+        let mut values: TiVec<Symbol, i64> = vec![0; self.symbols.len()].into();
+        for (at, info) in self.symbols.iter_enumerated() {
             let SymbolInfo::Size { name, default } = info else {
                 continue;
             };
@@ -99,11 +100,11 @@ impl Graph {
             }
             values[at] = value;
         }
-        let mut sizes = Vec::with_capacity(self.dims.len());
+        let mut sizes = TiVec::with_capacity(self.dims.len());
         for dim in &self.dims {
             let size = dim
                 .size
-                .evaluate(&|symbol| values.get(symbol.0 as usize).copied())
+                .evaluate(&|symbol| values.get(symbol).copied())
                 .map_err(|error| {
                     GraphError::Symbolic(format!(
                         "the size of dimension `{}` cannot be computed: {}",
@@ -124,12 +125,12 @@ impl Graph {
             sizes.push(size);
         }
         let mut binding = Binding {
-            ranges: vec![(0, 0); values.len()],
+            ranges: vec![(0, 0); values.len()].into(),
             values,
             sizes,
         };
         for found in self.statics() {
-            let at = found.symbol.0 as usize;
+            let at = found.symbol;
             let range = (
                 self.range_end(&found, found.lo, &binding)?,
                 self.range_end(&found, found.hi, &binding)?,
@@ -168,7 +169,7 @@ impl Graph {
         end: &Expr,
         binding: &Binding,
     ) -> Result<i64, GraphError> {
-        end.evaluate(&|symbol| binding.values.get(symbol.0 as usize).copied())
+        end.evaluate(&|symbol| binding.values.get(symbol).copied())
             .map_err(|error| {
                 GraphError::Symbolic(format!(
                     "the range of static `{}` cannot be computed: {}",

@@ -1,33 +1,33 @@
 //! Dropping what no result needs.
 
 use crate::ir::{Graph, NodeId, NodeOp};
+use loopwright_arena::TiVec;
 
 impl Graph {
     /// The graph without nodes that no output and no update reads. Inputs and states stay: they are
     /// the program's parameters.
     pub fn without_dead_nodes(mut self) -> Graph {
-        let mut live = vec![false; self.nodes.len()];
+        let mut live: TiVec<NodeId, _> = vec![false; self.nodes.len()].into();
         for output in &self.outputs {
-            live[output.node.0 as usize] = true;
+            live[output.node] = true;
         }
         for update in &self.updates {
-            live[update.value.0 as usize] = true;
+            live[update.value] = true;
         }
         let mut again = true;
         while std::mem::take(&mut again) {
             for node in self.node_ids().rev() {
                 let parts = self.node(node);
-                let at = node.0 as usize;
-                live[at] |= matches!(parts.op, NodeOp::Input | NodeOp::State);
-                if !live[at] {
+                live[node] |= matches!(parts.op, NodeOp::Input | NodeOp::State);
+                if !live[node] {
                     continue;
                 }
-                for input in &self.nodes[at].inputs {
-                    live[input.0 as usize] = true;
+                for input in &parts.inputs {
+                    live[*input] = true;
                 }
                 // What is read one step back comes later, so that it has been passed by.
                 if let NodeOp::Previous { of, .. } = parts.op {
-                    again |= !std::mem::replace(&mut live[of.0 as usize], true);
+                    again |= !std::mem::replace(&mut live[of], true);
                 }
             }
         }
@@ -35,7 +35,7 @@ impl Graph {
             return self;
         }
         let mut next = 0u32;
-        let moved: Vec<NodeId> = live
+        let moved: TiVec<NodeId, NodeId> = live
             .iter()
             .map(|live| {
                 let node = NodeId(next);
@@ -45,7 +45,7 @@ impl Graph {
             .collect();
         let mut keep = live.iter();
         self.nodes.retain(|_| keep.next().copied().unwrap_or(false));
-        let of = |node: NodeId| moved[node.0 as usize];
+        let of = |node: NodeId| moved[node];
         for node in &mut self.nodes {
             for input in &mut node.inputs {
                 *input = of(*input);

@@ -185,7 +185,7 @@ impl GraphEditor {
         };
         let copy = self.append(copy);
         for reader in readers {
-            for input in &mut self.graph.nodes[reader.0 as usize].inputs {
+            for input in &mut self.graph.nodes[*reader].inputs {
                 if *input == node {
                     *input = copy;
                 }
@@ -267,7 +267,7 @@ impl GraphEditor {
             dtype,
             name: name.to_owned(),
         });
-        let place = &mut self.graph.nodes[view.0 as usize];
+        let place = &mut self.graph.nodes[view];
         place.inputs = smallvec![padded];
         place.op = NodeOp::View(View {
             map: inner,
@@ -363,7 +363,7 @@ impl GraphEditor {
         };
         let rest_size = size.modulo(&by)?;
         if rest_size.as_const() == Some(0) {
-            let place = &mut self.graph.nodes[node.0 as usize];
+            let place = &mut self.graph.nodes[node];
             place.op = second;
             place.inputs = smallvec![part];
             return Ok(Staged {
@@ -408,7 +408,7 @@ impl GraphEditor {
             });
             (NodeOp::Cast, smallvec![joined])
         };
-        let place = &mut self.graph.nodes[node.0 as usize];
+        let place = &mut self.graph.nodes[node];
         place.op = op;
         place.inputs = inputs;
         Ok(Staged {
@@ -424,7 +424,7 @@ impl GraphEditor {
     }
 
     fn append(&mut self, node: Node) -> NodeId {
-        let id = NodeId(self.graph.nodes.len() as u32);
+        let id = self.graph.nodes.next_key();
         if !node.name.is_empty() {
             self.names.insert(node.name.clone());
         }
@@ -433,8 +433,8 @@ impl GraphEditor {
     }
 
     fn new_dim(&mut self, name: &str, size: Expr) -> DimId {
-        let dim = DimId(self.graph.dims.len() as u32);
-        let index = Symbol(self.graph.symbols.len() as u32);
+        let dim = self.graph.dims.next_key();
+        let index = self.graph.symbols.next_key();
         self.graph.symbols.push(SymbolInfo::Index(dim));
         self.names.insert(name.to_owned());
         self.graph.dims.push(Dim {

@@ -7,6 +7,7 @@
 use crate::binding::Binding;
 use crate::ir::{DimId, Graph, Node, NodeId, NodeOp, View};
 use crate::recurrence::Recurrence;
+use loopwright_arena::TiVec;
 use loopwright_array::{Array, ArrayError};
 use loopwright_ops::{
     DType, Op, OpError, ReduceOp, Scalar, argmax_prefers, argmin_prefers, bitcast, cast,
@@ -86,7 +87,7 @@ pub fn evaluate(
     let mut evaluator = Evaluator {
         graph,
         binding,
-        values: vec![None; graph.node_ids().count()],
+        values: vec![None; graph.node_ids().count()].into(),
     };
     evaluator.take_inputs(inputs)?;
     let results: Vec<NodeId> = graph
@@ -101,13 +102,13 @@ pub fn evaluate(
     }
     let last_use = last_uses(graph, &results);
     for id in graph.node_ids() {
-        if evaluator.values[id.0 as usize].is_none() {
+        if evaluator.values[id].is_none() {
             let value = evaluator.node(id)?;
-            evaluator.values[id.0 as usize] = Some(Cow::Owned(value));
+            evaluator.values[id] = Some(Cow::Owned(value));
         }
         for input in &graph.node(id).inputs {
-            if last_use[input.0 as usize] == Some(id) {
-                evaluator.values[input.0 as usize] = None;
+            if last_use[*input] == Some(id) {
+                evaluator.values[*input] = None;
             }
         }
     }
@@ -115,15 +116,15 @@ pub fn evaluate(
 }
 
 /// The last node that reads each node; `None` for results, which are kept to the end.
-fn last_uses(graph: &Graph, results: &[NodeId]) -> Vec<Option<NodeId>> {
-    let mut last = vec![None; graph.node_ids().count()];
+fn last_uses(graph: &Graph, results: &[NodeId]) -> TiVec<NodeId, Option<NodeId>> {
+    let mut last: TiVec<_, _> = vec![None; graph.node_ids().count()].into();
     for id in graph.node_ids() {
         for input in &graph.node(id).inputs {
-            last[input.0 as usize] = Some(id);
+            last[*input] = Some(id);
         }
     }
     for result in results {
-        last[result.0 as usize] = None;
+        last[*result] = None;
     }
     last
 }
@@ -131,7 +132,7 @@ fn last_uses(graph: &Graph, results: &[NodeId]) -> Vec<Option<NodeId>> {
 struct Evaluator<'a> {
     graph: &'a Graph,
     binding: &'a Binding,
-    values: Vec<Option<Cow<'a, Array>>>,
+    values: TiVec<NodeId, Option<Cow<'a, Array>>>,
 }
 
 /// Steps through all indices of a shape in row-major order, keeping the positions of several
@@ -201,7 +202,7 @@ impl<'a> Evaluator<'a> {
                     got: array.shape().to_vec(),
                 });
             }
-            self.values[id.0 as usize] = Some(Cow::Borrowed(array));
+            self.values[*id] = Some(Cow::Borrowed(array));
         }
         Ok(())
     }
@@ -229,9 +230,9 @@ impl<'a> Evaluator<'a> {
                 continue;
             }
             for id in members {
-                if self.values[id.0 as usize].is_none() {
+                if self.values[id].is_none() {
                     let value = self.node(id)?;
-                    self.values[id.0 as usize] = Some(Cow::Owned(value));
+                    self.values[id] = Some(Cow::Owned(value));
                 }
             }
         }
@@ -259,14 +260,14 @@ impl<'a> Evaluator<'a> {
             let mut here = Evaluator {
                 graph,
                 binding: &one,
-                values: vec![None; self.values.len()],
+                values: vec![None; self.values.len()].into(),
             };
             let outside = members
                 .iter()
                 .flat_map(|member| &graph.node(*member).inputs);
             for input in outside.filter(|input| !members.contains(input)) {
                 let value = self.value(*input);
-                here.values[input.0 as usize] = Some(match axis(*input) {
+                here.values[*input] = Some(match axis(*input) {
                     Some(axis) => Cow::Owned(slab(value, axis, at)),
                     None => Cow::Borrowed(value),
                 });
@@ -290,17 +291,17 @@ impl<'a> Evaluator<'a> {
                     _ => here.node(*member)?,
                 };
                 set_slab(&mut whole[number], along, at, &value);
-                here.values[member.0 as usize] = Some(Cow::Owned(value));
+                here.values[*member] = Some(Cow::Owned(value));
             }
         }
         for (member, value) in members.iter().zip(whole) {
-            self.values[member.0 as usize] = Some(Cow::Owned(value));
+            self.values[*member] = Some(Cow::Owned(value));
         }
         Ok(())
     }
 
     fn value(&self, node: NodeId) -> &Array {
-        self.values[node.0 as usize]
+        self.values[node]
             .as_deref()
             .expect("nodes come after what they read, and values are kept until their last use")
     }
@@ -555,20 +556,19 @@ impl<'a> Evaluator<'a> {
         let strides = input.strides();
         let mut walk = Walk::new(out.shape(), Vec::new());
         // The value of every symbol: sizes, and the indices of the element at hand.
-        let count = self.graph.symbols().len() as u32;
-        let mut values: Vec<i64> = (0..count)
-            .map(|symbol| self.binding.value(Symbol(symbol)))
-            .collect();
-        let own: Vec<usize> = node
+        let symbols = self.graph.symbols().keys();
+        let mut values: TiVec<Symbol, i64> =
+            symbols.map(|symbol| self.binding.value(symbol)).collect();
+        let own: Vec<Symbol> = node
             .dims
             .iter()
-            .map(|dim| self.graph.dim(*dim).index.0 as usize)
+            .map(|dim| self.graph.dim(*dim).index)
             .collect();
         for at in 0..out.len() {
             for (symbol, index) in own.iter().zip(&walk.index) {
                 values[*symbol] = *index as i64;
             }
-            let lookup = |symbol: Symbol| values.get(symbol.0 as usize).copied();
+            let lookup = |symbol: Symbol| values.get(symbol).copied();
             let mut inside = true;
             for constraint in &view.constraints {
                 inside &= self.number(id, constraint, &lookup)? != 0;

@@ -1,6 +1,7 @@
 //! Proving that an index stays inside a dimension, for symbolic sizes and any value of statics too.
 
 use crate::ir::{Graph, SymbolInfo};
+use loopwright_arena::TiVec;
 use loopwright_symbolic::{Bounds, Error, Expr, ExprKind, Range, Symbol};
 
 /// Whether an index over the graph's symbols is certainly within `0..size`, for every size that
@@ -30,7 +31,7 @@ pub fn stays_inside(graph: &Graph, index: &Expr, size: &Expr, bounds: &Bounds) -
 struct Prover<'a> {
     graph: &'a Graph,
     /// The smallest value of each size symbol for which the index is computed at all.
-    least: Vec<i64>,
+    least: TiVec<Symbol, i64>,
 }
 
 /// Which bound is asked for.
@@ -53,7 +54,7 @@ impl<'a> Prover<'a> {
     fn new(graph: &'a Graph, index: &Expr) -> Prover<'a> {
         let mut prover = Prover {
             graph,
-            least: vec![0; graph.symbols().len()],
+            least: vec![0; graph.symbols().len()].into(),
         };
         for symbol in index.symbols() {
             match graph.symbol(symbol) {
@@ -74,7 +75,7 @@ impl<'a> Prover<'a> {
     fn assume_at_least(&mut self, expr: &Expr, value: i64) {
         match expr.kind() {
             ExprKind::Symbol(symbol) => {
-                let least = &mut self.least[symbol.0 as usize];
+                let least = &mut self.least[*symbol];
                 *least = (*least).max(value);
             }
             // Sizes are not negative: if a product of them is positive, all of them are.
@@ -307,7 +308,7 @@ impl<'a> Prover<'a> {
         // Every symbol is counted from its smallest value, so that a polynomial is certainly not
         // negative if none of its coefficients is.
         let shifted = expr.substitute(&|symbol| {
-            let least = Expr::constant(*self.least.get(symbol.0 as usize)?);
+            let least = Expr::constant(*self.least.get(symbol)?);
             Expr::symbol(symbol).add(&least).ok()
         })?;
         let bounds: Bounds = symbols

@@ -1,18 +1,19 @@
 //! The graph: nodes over named dimensions.
 
 use crate::statics::static_bounds;
+use loopwright_arena::{TiSlice, TiVec};
 use loopwright_ops::{DType, Op, ReduceOp, Scalar};
 use loopwright_symbolic::{Bounds, Expr, Range, Symbol};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// A node: an index into the graph's nodes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct NodeId(pub u32);
+loopwright_arena::handle! {
+    /// A node: an index into the graph's nodes.
+    pub struct NodeId;
 
-/// A named dimension: an index into the graph's dimensions.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct DimId(pub u32);
+    /// A named dimension: an index into the graph's dimensions.
+    pub struct DimId;
+}
 
 /// What a symbol of the graph stands for. Symbols are numbered across all kinds.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -193,27 +194,27 @@ pub struct Update {
 /// A program: built by a [`crate::GraphBuilder`], with all sizes solved and everything checked.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Graph {
-    pub(crate) symbols: Vec<SymbolInfo>,
-    pub(crate) dims: Vec<Dim>,
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) symbols: TiVec<Symbol, SymbolInfo>,
+    pub(crate) dims: TiVec<DimId, Dim>,
+    pub(crate) nodes: TiVec<NodeId, Node>,
     pub(crate) outputs: Vec<Output>,
     pub(crate) updates: Vec<Update>,
 }
 
 impl Graph {
     /// Symbols, addressed by [`Symbol`].
-    pub fn symbols(&self) -> &[SymbolInfo] {
+    pub fn symbols(&self) -> &TiSlice<Symbol, SymbolInfo> {
         &self.symbols
     }
 
     /// What a symbol stands for.
     pub fn symbol(&self, symbol: Symbol) -> &SymbolInfo {
-        &self.symbols[symbol.0 as usize]
+        &self.symbols[symbol]
     }
 
     /// The name a symbol is read by: its own, or its dimension's.
     pub fn symbol_name(&self, symbol: Symbol) -> String {
-        match &self.symbols[symbol.0 as usize] {
+        match &self.symbols[symbol] {
             SymbolInfo::Size { name, .. } | SymbolInfo::Static { name, .. } => name.clone(),
             SymbolInfo::Index(dim) => self.dim(*dim).name.clone(),
         }
@@ -222,29 +223,26 @@ impl Graph {
     /// The size symbols, in order. [`Graph::integers`] has the statics too.
     pub fn sizes(&self) -> impl Iterator<Item = (Symbol, &str, Option<i64>)> {
         self.symbols
-            .iter()
-            .enumerate()
-            .filter_map(|(at, info)| match info {
-                SymbolInfo::Size { name, default } => {
-                    Some((Symbol(at as u32), name.as_str(), *default))
-                }
+            .iter_enumerated()
+            .filter_map(|(symbol, info)| match info {
+                SymbolInfo::Size { name, default } => Some((symbol, name.as_str(), *default)),
                 SymbolInfo::Static { .. } | SymbolInfo::Index(_) => None,
             })
     }
 
     /// Dimensions, addressed by [`DimId`].
-    pub fn dims(&self) -> &[Dim] {
+    pub fn dims(&self) -> &TiSlice<DimId, Dim> {
         &self.dims
     }
 
     /// A dimension.
     pub fn dim(&self, dim: DimId) -> &Dim {
-        &self.dims[dim.0 as usize]
+        &self.dims[dim]
     }
 
     /// All dimensions' handles.
     pub fn dim_ids(&self) -> impl Iterator<Item = DimId> + use<> {
-        (0..self.dims.len() as u32).map(DimId)
+        self.dims.keys()
     }
 
     /// A dimension by name.
@@ -254,13 +252,13 @@ impl Graph {
 
     /// A node.
     pub fn node(&self, node: NodeId) -> &Node {
-        &self.nodes[node.0 as usize]
+        &self.nodes[node]
     }
 
     /// All nodes' handles, every node after its inputs; in a graph that a schedule changed
     /// ([`crate::GraphEditor`]) new nodes come last.
     pub fn node_ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
-        (0..self.nodes.len() as u32).map(NodeId)
+        self.nodes.keys()
     }
 
     /// A node by name.
@@ -296,11 +294,11 @@ impl Graph {
     }
 
     /// For each node, the nodes that read it, in order.
-    pub fn consumers(&self) -> Vec<Vec<NodeId>> {
-        let mut consumers = vec![Vec::new(); self.nodes.len()];
+    pub fn consumers(&self) -> TiVec<NodeId, Vec<NodeId>> {
+        let mut consumers: TiVec<NodeId, _> = vec![Vec::new(); self.nodes.len()].into();
         for node in self.node_ids() {
             for input in &self.node(node).inputs {
-                let list: &mut Vec<NodeId> = &mut consumers[input.0 as usize];
+                let list: &mut Vec<NodeId> = &mut consumers[*input];
                 if list.last() != Some(&node) {
                     list.push(node);
                 }
@@ -313,14 +311,14 @@ impl Graph {
     /// statics within their range.
     pub fn bounds(&self) -> Bounds {
         let mut bounds = Bounds::default();
-        for (at, info) in self.symbols.iter().enumerate() {
+        for (at, info) in self.symbols.iter_enumerated() {
             let hi = match info {
                 SymbolInfo::Size { .. } => None,
                 SymbolInfo::Index(dim) => self.dim(*dim).size.as_const().map(|size| size - 1),
                 // A static's range is over sizes, which must be known first.
                 SymbolInfo::Static { .. } => continue,
             };
-            bounds.insert(Symbol(at as u32), Range { lo: Some(0), hi });
+            bounds.insert(at, Range { lo: Some(0), hi });
         }
         for found in self.statics() {
             let range = static_bounds(found.lo, found.hi, &bounds);

@@ -51,13 +51,13 @@ impl Graph {
     /// The nodes in an order in which they can be computed; those of a recurrence together, by number.
     pub fn ordered_components(&self) -> Vec<Vec<NodeId>> {
         let found = components(self.nodes.len(), |at, see| {
-            let node = &self.nodes[at];
-            node.inputs.iter().for_each(|input| see(input.0 as usize));
+            let node = &self.nodes[NodeId::from(at)];
+            node.inputs.iter().for_each(|input| see((*input).into()));
             if let NodeOp::Previous { of, .. } = node.op {
-                see(of.0 as usize);
+                see(of.into());
             }
         });
-        let ids = |members: Vec<usize>| members.into_iter().map(|at| NodeId(at as u32)).collect();
+        let ids = |members: Vec<usize>| members.into_iter().map(NodeId::from).collect();
         found.into_iter().map(ids).collect()
     }
 
@@ -77,7 +77,7 @@ impl Graph {
     pub(crate) fn check_recurrences(&self) -> Result<(), (NodeId, GraphError)> {
         for delay in self.delays() {
             let refuse = |reason: String| Err((delay.node, self.refused(delay.node, reason)));
-            let Some(of) = self.nodes.get(delay.of.0 as usize) else {
+            let Some(of) = self.nodes.get(delay.of) else {
                 return refuse("what it reads is not said".to_owned());
             };
             let node = self.node(delay.node);

@@ -10,6 +10,7 @@ use crate::error::GraphError;
 use crate::inside::stays_inside;
 use crate::ir::{DimId, Graph, NodeId, NodeOp, SymbolInfo, View};
 use crate::text::expr_text;
+use loopwright_arena::{TiSlice, TiVec};
 use loopwright_symbolic::{
     Bounds, Contradiction, Equation, Expr, Range, Symbol, affine, unify_keeping,
 };
@@ -62,9 +63,9 @@ pub(crate) fn unknown(dim: DimId) -> Symbol {
 }
 
 /// The solved size that a symbol stands for, if it stands for one.
-pub(crate) fn solved(symbol: Symbol, sizes: &[Expr]) -> Option<Expr> {
+pub(crate) fn solved(symbol: Symbol, sizes: &TiSlice<DimId, Expr>) -> Option<Expr> {
     let dim = symbol.0.checked_sub(UNKNOWN)?;
-    sizes.get(dim as usize).cloned()
+    sizes.get(DimId(dim)).cloned()
 }
 
 /// Whether a size is not fully known yet.
@@ -77,14 +78,14 @@ pub(crate) fn name_of(builder: &GraphBuilder, symbol: Symbol) -> String {
     if symbol.0 >= UNKNOWN {
         return builder.dim_name(DimId(symbol.0 - UNKNOWN)).to_owned();
     }
-    match &builder.symbols[symbol.0 as usize] {
+    match &builder.symbols[symbol] {
         SymbolInfo::Size { name, .. } | SymbolInfo::Static { name, .. } => name.clone(),
         SymbolInfo::Index(dim) => builder.dim_name(*dim).to_owned(),
     }
 }
 
 /// The size of every dimension.
-pub(crate) fn solve(builder: &GraphBuilder) -> Result<Vec<Expr>, Located> {
+pub(crate) fn solve(builder: &GraphBuilder) -> Result<TiVec<DimId, Expr>, Located> {
     let names = |symbol: Symbol| name_of(builder, symbol);
     for claim in &builder.claims {
         check_known(builder, claim.dim, &claim.size, claim.origin.place)?;
@@ -104,9 +105,9 @@ pub(crate) fn solve(builder: &GraphBuilder) -> Result<Vec<Expr>, Located> {
         if let Some((symbol, value)) = solution.iter().find(|(symbol, _)| symbol.0 < UNKNOWN) {
             return Err(fixed_size(&equations, symbol, value, &names));
         }
-        let mut sizes: Vec<Expr> = (0..builder.dims.len() as u32)
+        let mut sizes: TiVec<DimId, Expr> = (builder.dims.keys())
             .map(|dim| {
-                let symbol = unknown(DimId(dim));
+                let symbol = unknown(dim);
                 let value = solution.get(symbol);
                 value.cloned().unwrap_or_else(|| Expr::symbol(symbol))
             })
@@ -147,7 +148,7 @@ fn check_known(
     place: Option<Span>,
 ) -> Result<(), Located> {
     for symbol in size.symbols() {
-        if let Some(SymbolInfo::Static { name, .. }) = builder.symbols.get(symbol.0 as usize) {
+        if let Some(SymbolInfo::Static { name, .. }) = builder.symbols.get(symbol) {
             let error = GraphError::StaticSize {
                 name: name.clone(),
                 dim: builder.dim_name(dim).to_owned(),
@@ -159,7 +160,7 @@ fn check_known(
 }
 
 /// Every size must be known and not negative.
-fn check_solved(builder: &GraphBuilder, sizes: &[Expr]) -> Result<(), Located> {
+fn check_solved(builder: &GraphBuilder, sizes: &TiSlice<DimId, Expr>) -> Result<(), Located> {
     for (dim, size) in builder.dims.iter().zip(sizes) {
         let name = dim.name.clone();
         if open(size) {
@@ -221,20 +222,22 @@ fn fixed_size(
 /// The views that determine sizes which are still open, as equations: at most one for each size, so
 /// that a second view only has to stay inside. What follows at once is put into `sizes`, so that a
 /// chain of views needs one pass over it and not one for each link.
-fn ties(builder: &GraphBuilder, sizes: &mut [Expr]) -> Result<Vec<Equation<Origin>>, Located> {
+fn ties(
+    builder: &GraphBuilder,
+    sizes: &mut TiSlice<DimId, Expr>,
+) -> Result<Vec<Equation<Origin>>, Located> {
     let mut found = Vec::new();
     let mut tied: FxHashSet<DimId> = FxHashSet::default();
     loop {
         let before = found.len();
-        for (at, node) in builder.nodes.iter().enumerate() {
+        for (id, node) in builder.nodes.iter_enumerated() {
             let NodeOp::View(view) = &node.op else {
                 continue;
             };
             if view.outside.is_some() {
                 continue;
             }
-            let id = NodeId(at as u32);
-            let place = builder.places[at];
+            let place = builder.places[id];
             let failed = |error: GraphError| Located::at(error, place);
             for position in 0..view.map.len() {
                 let tie = tie(builder, sizes, id, view, position).map_err(failed)?;
@@ -243,7 +246,7 @@ fn ties(builder: &GraphBuilder, sizes: &mut [Expr]) -> Result<Vec<Equation<Origi
                 };
                 check_known(builder, dim, &size, place)?;
                 let symbol = unknown(dim);
-                if sizes[dim.0 as usize].as_symbol() == Some(symbol) {
+                if sizes[dim].as_symbol() == Some(symbol) {
                     for known in sizes.iter_mut().filter(|known| known.contains(symbol)) {
                         *known = known
                             .substitute(&|found| (found == symbol).then(|| size.clone()))
@@ -281,14 +284,14 @@ fn view_in_words(builder: &GraphBuilder, node: NodeId, position: usize) -> Strin
 /// The open size that one index of a view determines, if all else about the index is known.
 fn tie(
     builder: &GraphBuilder,
-    sizes: &[Expr],
+    sizes: &TiSlice<DimId, Expr>,
     node: NodeId,
     view: &View,
     position: usize,
 ) -> Result<Option<(DimId, Expr)>, GraphError> {
     let node = builder.node(node);
     let input_dim = builder.node(node.inputs[0]).dims[position];
-    let input_size = &sizes[input_dim.0 as usize];
+    let input_size = &sizes[input_dim];
     let symbols: Vec<Symbol> = node.dims.iter().map(|d| builder.index_symbol(*d)).collect();
     let index = view.map[position].substitute(&|symbol| solved(symbol, sizes))?;
     let Some(form) = affine(&index, &symbols) else {
@@ -303,10 +306,10 @@ fn tie(
     let (mut largest, mut smallest) = (form.constant.clone(), form.constant.clone());
     let mut unknowns: Vec<(DimId, i64)> = Vec::new();
     for (symbol, coefficient) in &form.coefficients {
-        let Some(SymbolInfo::Index(dim)) = builder.symbols.get(symbol.0 as usize) else {
+        let Some(SymbolInfo::Index(dim)) = builder.symbols.get(*symbol) else {
             return Ok(None);
         };
-        let extent = &sizes[dim.0 as usize];
+        let extent = &sizes[*dim];
         if open(extent) {
             match coefficient.as_const() {
                 Some(0) => {}
@@ -346,7 +349,7 @@ fn tie(
 /// Sizes are not negative, and that is all that is known of them; nothing is known of statics.
 fn size_bounds(builder: &GraphBuilder, expr: &Expr) -> Bounds {
     let is_static = |symbol: Symbol| {
-        let info = builder.symbols.get(symbol.0 as usize);
+        let info = builder.symbols.get(symbol);
         matches!(info, Some(SymbolInfo::Static { .. }))
     };
     let symbols = expr.symbols().into_iter();
@@ -397,12 +400,12 @@ fn explain(contradiction: Contradiction<Origin>, names: &dyn Fn(Symbol) -> Strin
 /// reads outside, the place that says how large its input is comes second.
 pub(crate) fn check(
     graph: &Graph,
-    places: &[Option<Span>],
+    places: &TiSlice<NodeId, Option<Span>>,
     claims: &[Claim],
     bounds: &Bounds,
 ) -> Result<(), Located> {
     for id in graph.node_ids() {
-        let place = places[id.0 as usize];
+        let place = places[id];
         match &graph.node(id).op {
             NodeOp::Constant(values) => check_count(graph, id, values.len()),
             NodeOp::View(view) if view.outside.is_none() => check_view(graph, id, view, bounds),

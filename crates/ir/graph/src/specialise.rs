@@ -14,7 +14,7 @@ impl Graph {
     /// [`Graph::bind`] then refuses any other.
     pub fn with_sizes(&self, binding: &Binding) -> Graph {
         let mut graph = self.clone();
-        let number = |symbol: Symbol| match self.symbols.get(symbol.0 as usize)? {
+        let number = |symbol: Symbol| match self.symbols.get(symbol)? {
             SymbolInfo::Size { .. } => Some(Expr::constant(binding.value(symbol))),
             SymbolInfo::Static { .. } | SymbolInfo::Index(_) => None,
         };
@@ -24,10 +24,10 @@ impl Graph {
                 *expr = special;
             }
         };
-        for (at, info) in graph.symbols.iter_mut().enumerate() {
+        for (symbol, info) in graph.symbols.iter_mut_enumerated() {
             match info {
                 SymbolInfo::Size { name, .. } => {
-                    let value = binding.value(Symbol(at as u32));
+                    let value = binding.value(symbol);
                     *info = SymbolInfo::Static {
                         name: std::mem::take(name),
                         lo: Expr::constant(value),

@@ -3,6 +3,7 @@
 use crate::error::GraphError;
 use crate::ir::{Dim, DimId, Graph, Node, NodeId, NodeOp, SymbolInfo, View};
 use crate::text::expr_text;
+use loopwright_arena::{TiSlice, TiVec};
 use loopwright_symbolic::{Expr, Symbol};
 use rustc_hash::FxHashSet;
 use smallvec::{SmallVec, smallvec};
@@ -63,19 +64,19 @@ struct Splice<'a> {
     /// What replaces it.
     node: NodeId,
     /// Which nodes and symbols of `from` the definition is made of.
-    live: Vec<bool>,
-    used: Vec<bool>,
+    live: TiVec<NodeId, bool>,
+    used: TiVec<Symbol, bool>,
     result: Graph,
     /// Names of what is given from outside, which are kept whatever else has them.
     given: FxHashSet<String>,
     /// All names that mean something in the result.
     taken: FxHashSet<String>,
     /// Where what is here has gone to, by node.
-    own: Vec<Option<NodeId>>,
+    own: TiVec<NodeId, Option<NodeId>>,
     /// Where what is in `from` has gone to, by symbol, dimension and node.
-    symbols: Vec<Option<Symbol>>,
-    dims: Vec<Option<DimId>>,
-    nodes: Vec<Option<NodeId>>,
+    symbols: TiVec<Symbol, Option<Symbol>>,
+    dims: TiVec<DimId, Option<DimId>>,
+    nodes: TiVec<NodeId, Option<NodeId>>,
 }
 
 impl<'a> Splice<'a> {
@@ -92,23 +93,23 @@ impl<'a> Splice<'a> {
             result: Graph {
                 symbols: here.symbols.clone(),
                 dims: here.dims.clone(),
-                nodes: Vec::new(),
+                nodes: TiVec::new(),
                 outputs: Vec::new(),
                 updates: Vec::new(),
             },
             given: FxHashSet::default(),
             taken: FxHashSet::default(),
-            own: vec![None; here.nodes.len()],
-            symbols: vec![None; from.symbols.len()],
-            dims: vec![None; from.dims.len()],
-            nodes: vec![None; from.nodes.len()],
+            own: vec![None; here.nodes.len()].into(),
+            symbols: vec![None; from.symbols.len()].into(),
+            dims: vec![None; from.dims.len()].into(),
+            nodes: vec![None; from.nodes.len()].into(),
         }
     }
 
     /// Joins sizes, then the statics whose ranges are made of them.
     fn join_symbols(&mut self) -> Result<(), GraphError> {
         for (symbol, name, default) in self.from.sizes() {
-            if self.used[symbol.0 as usize] {
+            if self.used[symbol] {
                 let info = SymbolInfo::Size {
                     name: name.to_owned(),
                     default,
@@ -117,7 +118,7 @@ impl<'a> Splice<'a> {
             }
         }
         for found in self.from.statics() {
-            if self.used[found.symbol.0 as usize] {
+            if self.used[found.symbol] {
                 let info = SymbolInfo::Static {
                     name: found.name.to_owned(),
                     lo: self.expr(found.lo)?,
@@ -138,19 +139,16 @@ impl<'a> Splice<'a> {
             .find(|(_, found, _)| *found == name)
             .map(|(found, ..)| found);
         let joined = match same {
-            None => {
-                self.result.symbols.push(there);
-                Symbol(self.result.symbols.len() as u32 - 1)
-            }
+            None => self.result.symbols.push_and_get_key(there),
             Some(found) => {
                 let text = |info: &SymbolInfo| symbol_text(&self.result, info);
-                let here = &self.result.symbols[found.0 as usize];
+                let here = &self.result.symbols[found];
                 let conflict = GraphError::SpliceConflict {
                     name,
                     here: text(here),
                     there: text(&there),
                 };
-                match (&mut self.result.symbols[found.0 as usize], &there) {
+                match (&mut self.result.symbols[found], &there) {
                     (SymbolInfo::Size { default, .. }, SymbolInfo::Size { default: other, .. }) => {
                         *default = joined_default(*default, *other)
                     }
@@ -172,7 +170,7 @@ impl<'a> Splice<'a> {
                 found
             }
         };
-        self.symbols[symbol.0 as usize] = Some(joined);
+        self.symbols[symbol] = Some(joined);
         Ok(())
     }
 
@@ -181,7 +179,7 @@ impl<'a> Splice<'a> {
     fn take_names(&mut self) -> Result<(), GraphError> {
         let (here, from) = (self.here, self.from);
         let own = here.parameters().filter(|node| *node != self.target);
-        let brought = from.parameters().filter(|node| self.live[node.0 as usize]);
+        let brought = from.parameters().filter(|node| self.live[*node]);
         let parameters = own
             .map(|node| here.node(node).name.as_str())
             .chain(brought.map(|node| from.node(node).name.as_str()));
@@ -212,7 +210,7 @@ impl<'a> Splice<'a> {
         let nodes = here.node_ids().filter(|node| *node != self.target);
         self.taken
             .extend(nodes.map(|node| here.node(node).name.clone()));
-        for at in 0..self.result.dims.len() {
+        for at in self.result.dims.keys() {
             if self.given.contains(&here.dims[at].name) {
                 self.result.dims[at].name = self.new_name(&here.dims[at].name);
             }
@@ -236,16 +234,16 @@ impl<'a> Splice<'a> {
         let (here, from) = (self.here, self.from);
         let inside = &from.node(self.node).dims;
         for (dim, own) in inside.iter().zip(&here.node(self.target).dims) {
-            self.dims[dim.0 as usize] = Some(*own);
-            self.symbols[from.dim(*dim).index.0 as usize] = Some(here.dim(*own).index);
+            self.dims[*dim] = Some(*own);
+            self.symbols[from.dim(*dim).index] = Some(here.dim(*own).index);
         }
         for dim in from.dim_ids() {
             let index = from.dim(dim).index;
-            if !self.used[index.0 as usize] || self.dims[dim.0 as usize].is_some() {
+            if !self.used[index] || self.dims[dim].is_some() {
                 continue;
             }
-            let new = DimId(self.result.dims.len() as u32);
-            let symbol = Symbol(self.result.symbols.len() as u32);
+            let new = self.result.dims.next_key();
+            let symbol = self.result.symbols.next_key();
             let name = self.new_name(&from.dim(dim).name);
             let size = self.expr(&from.dim(dim).size)?;
             self.result.symbols.push(SymbolInfo::Index(new));
@@ -254,8 +252,8 @@ impl<'a> Splice<'a> {
                 index: symbol,
                 size,
             });
-            self.dims[dim.0 as usize] = Some(new);
-            self.symbols[index.0 as usize] = Some(symbol);
+            self.dims[dim] = Some(new);
+            self.symbols[index] = Some(symbol);
         }
         Ok(())
     }
@@ -303,20 +301,20 @@ impl<'a> Splice<'a> {
 
     /// A node that is here, unless it has its place already.
     fn place_own(&mut self, node: NodeId) -> NodeId {
-        if let Some(placed) = self.own[node.0 as usize] {
+        if let Some(placed) = self.own[node] {
             return placed;
         }
         let mut placed = self.here.node(node).clone();
         for input in &mut placed.inputs {
             // Inputs come before their readers.
-            *input = self.own[input.0 as usize].unwrap_or(*input);
+            *input = self.own[*input].unwrap_or(*input);
         }
         let given = matches!(placed.op, NodeOp::Input | NodeOp::State);
         if !given && self.given.contains(&placed.name) {
             placed.name.clear();
         }
         let placed = self.push(placed);
-        self.own[node.0 as usize] = Some(placed);
+        self.own[node] = Some(placed);
         placed
     }
 
@@ -324,7 +322,7 @@ impl<'a> Splice<'a> {
     fn place_definition(&mut self) -> Result<(), GraphError> {
         let from = self.from;
         for node in from.node_ids() {
-            if !self.live[node.0 as usize] {
+            if !self.live[node] {
                 continue;
             }
             let parts = from.node(node);
@@ -338,9 +336,9 @@ impl<'a> Splice<'a> {
                     self.push(new)
                 }
             };
-            self.nodes[node.0 as usize] = Some(placed);
+            self.nodes[node] = Some(placed);
         }
-        self.own[self.target.0 as usize] = self.nodes[self.node.0 as usize];
+        self.own[self.target] = self.nodes[self.node];
         Ok(())
     }
 
@@ -374,19 +372,18 @@ impl<'a> Splice<'a> {
     }
 
     fn push(&mut self, node: Node) -> NodeId {
-        self.result.nodes.push(node);
-        NodeId(self.result.nodes.len() as u32 - 1)
+        self.result.nodes.push_and_get_key(node)
     }
 
     fn dim(&self, dim: DimId) -> DimId {
-        match self.dims[dim.0 as usize] {
+        match self.dims[dim] {
             Some(dim) => dim,
             None => unreachable!("the dimensions of a live node are all mapped"),
         }
     }
 
     fn expr(&self, expr: &Expr) -> Result<Expr, GraphError> {
-        let symbol = |symbol: Symbol| self.symbols[symbol.0 as usize].map(Expr::symbol);
+        let symbol = |symbol: Symbol| self.symbols[symbol].map(Expr::symbol);
         Ok(expr.substitute(&symbol)?)
     }
 
@@ -455,7 +452,7 @@ impl<'a> Splice<'a> {
         };
         let inputs = node.inputs.iter().map(|input| {
             // Inputs come before their readers.
-            self.nodes[input.0 as usize].unwrap_or(*input)
+            self.nodes[*input].unwrap_or(*input)
         });
         Ok(Node {
             op,
@@ -470,19 +467,15 @@ impl<'a> Splice<'a> {
         // What is read one step back has its place only now.
         for (placed, old) in [(&self.own, self.here), (&self.nodes, self.from)] {
             for delay in old.delays() {
-                let (Some(node), Some(of)) =
-                    (placed[delay.node.0 as usize], placed[delay.of.0 as usize])
-                else {
+                let (Some(node), Some(of)) = (placed[delay.node], placed[delay.of]) else {
                     continue;
                 };
-                if let NodeOp::Previous { of: read, .. } =
-                    &mut self.result.nodes[node.0 as usize].op
-                {
+                if let NodeOp::Previous { of: read, .. } = &mut self.result.nodes[node].op {
                     *read = of;
                 }
             }
         }
-        let own = |node: NodeId| self.own[node.0 as usize].unwrap_or(node);
+        let own = |node: NodeId| self.own[node].unwrap_or(node);
         self.result.outputs = self.here.outputs.clone();
         for output in &mut self.result.outputs {
             output.node = own(output.node);
@@ -517,11 +510,11 @@ fn symbol_text(graph: &Graph, info: &SymbolInfo) -> String {
 }
 
 /// The nodes that a node is made of, itself included.
-fn live_nodes(graph: &Graph, node: NodeId) -> Vec<bool> {
-    let mut live = vec![false; graph.nodes.len()];
+fn live_nodes(graph: &Graph, node: NodeId) -> TiVec<NodeId, bool> {
+    let mut live: TiVec<_, _> = vec![false; graph.nodes.len()].into();
     let mut open = vec![node];
     while let Some(node) = open.pop() {
-        if std::mem::replace(&mut live[node.0 as usize], true) {
+        if std::mem::replace(&mut live[node], true) {
             continue;
         }
         open.extend(&graph.node(node).inputs);
@@ -533,12 +526,12 @@ fn live_nodes(graph: &Graph, node: NodeId) -> Vec<bool> {
 }
 
 /// The symbols that live nodes need, those of their dimensions and of sizes included.
-fn used_symbols(graph: &Graph, live: &[bool]) -> Vec<bool> {
-    let mut used = vec![false; graph.symbols.len()];
+fn used_symbols(graph: &Graph, live: &TiSlice<NodeId, bool>) -> TiVec<Symbol, bool> {
+    let mut used: TiVec<_, _> = vec![false; graph.symbols.len()].into();
     let mut mark = |expr: &Expr| {
         let mut open: Vec<Symbol> = expr.symbols().into_iter().collect();
         while let Some(symbol) = open.pop() {
-            if std::mem::replace(&mut used[symbol.0 as usize], true) {
+            if std::mem::replace(&mut used[symbol], true) {
                 continue;
             }
             match graph.symbol(symbol) {
@@ -551,7 +544,7 @@ fn used_symbols(graph: &Graph, live: &[bool]) -> Vec<bool> {
             }
         }
     };
-    for node in graph.node_ids().filter(|node| live[node.0 as usize]) {
+    for node in graph.node_ids().filter(|node| live[*node]) {
         let parts = graph.node(node);
         // Every dimension that an op folds, looks up or sorts along is one of its operands'.
         for dim in &parts.dims {

@@ -10,6 +10,7 @@ use crate::error::GraphError;
 use crate::ir::{Graph, NodeId, NodeOp, SymbolInfo};
 use crate::solve::{self, Located};
 use crate::text::expr_text;
+use loopwright_arena::TiSlice;
 use loopwright_symbolic::{Bounds, Expr, ExprKind, Range, Symbol};
 use loopwright_text::Span;
 
@@ -31,15 +32,15 @@ pub struct Static<'a> {
 impl Graph {
     /// The static symbols, in order.
     pub fn statics(&self) -> impl Iterator<Item = Static<'_>> {
-        let symbols = self.symbols.iter().enumerate();
-        symbols.filter_map(|(at, info)| match info {
+        let symbols = self.symbols.iter_enumerated();
+        symbols.filter_map(|(symbol, info)| match info {
             SymbolInfo::Static {
                 name,
                 lo,
                 hi,
                 default,
             } => Some(Static {
-                symbol: Symbol(at as u32),
+                symbol,
                 name,
                 lo,
                 hi,
@@ -52,10 +53,10 @@ impl Graph {
     /// The integers that a run is given, sizes and statics, in the order of their symbols, each with
     /// its name and its default. Kernels take them in this order.
     pub fn integers(&self) -> impl Iterator<Item = (Symbol, &str, Option<i64>)> {
-        let symbols = self.symbols.iter().enumerate();
-        symbols.filter_map(|(at, info)| match info {
+        let symbols = self.symbols.iter_enumerated();
+        symbols.filter_map(|(symbol, info)| match info {
             SymbolInfo::Size { name, default } | SymbolInfo::Static { name, default, .. } => {
-                Some((Symbol(at as u32), name.as_str(), *default))
+                Some((symbol, name.as_str(), *default))
             }
             SymbolInfo::Index(_) => None,
         })
@@ -93,7 +94,7 @@ impl GraphBuilder {
         default: Option<i64>,
     ) -> Result<Symbol, GraphError> {
         self.check_name(name)?;
-        let symbol = Symbol(self.symbols.len() as u32);
+        let symbol = self.symbols.next_key();
         self.names.insert(name.to_owned(), Named::Static(symbol));
         self.symbols.push(SymbolInfo::Static {
             name: name.to_owned(),
@@ -114,7 +115,7 @@ impl GraphBuilder {
     ) -> Result<(), GraphError> {
         let used: Vec<Symbol> = from.symbols().union(&to.symbols()).copied().collect();
         for used in used {
-            let other = match self.symbols.get(used.0 as usize) {
+            let other = match self.symbols.get(used) {
                 Some(SymbolInfo::Static { name, .. }) => format!("static `{name}`"),
                 Some(SymbolInfo::Index(dim)) => {
                     format!("the index along `{}`", self.dim_name(*dim))
@@ -124,7 +125,7 @@ impl GraphBuilder {
             let name = solve::name_of(self, symbol);
             return Err(GraphError::StaticRange { name, other });
         }
-        if let Some(SymbolInfo::Static { lo, hi, .. }) = self.symbols.get_mut(symbol.0 as usize) {
+        if let Some(SymbolInfo::Static { lo, hi, .. }) = self.symbols.get_mut(symbol) {
             (*lo, *hi) = (from, to);
         }
         Ok(())
@@ -144,7 +145,7 @@ impl GraphBuilder {
 pub(crate) fn check(
     graph: &Graph,
     statics: &[(Symbol, Option<Span>)],
-    nodes: &[Option<Span>],
+    nodes: &TiSlice<NodeId, Option<Span>>,
     bounds: &Bounds,
 ) -> Result<(), Located> {
     for found in graph.statics() {
@@ -159,8 +160,7 @@ pub(crate) fn check(
         }
     }
     for id in graph.node_ids() {
-        check_divisors(graph, id, bounds)
-            .map_err(|error| Located::at(error, nodes[id.0 as usize]))?;
+        check_divisors(graph, id, bounds).map_err(|error| Located::at(error, nodes[id]))?;
     }
     Ok(())
 }
@@ -222,7 +222,7 @@ impl Binding {
     /// The values a static can have with these sizes, from the first to the second, not included. The
     /// range of a size is its one value, that of an index its dimension.
     pub fn static_range(&self, graph: &Graph, symbol: Symbol) -> (i64, i64) {
-        let at = symbol.0 as usize;
+        let at = symbol;
         match graph.symbol(symbol) {
             SymbolInfo::Static { .. } => self.ranges[at],
             SymbolInfo::Size { .. } => (self.values[at], self.values[at].saturating_add(1)),
@@ -242,8 +242,7 @@ impl Binding {
                 name: graph.symbol_name(symbol),
             });
         };
-        self.values[symbol.0 as usize] =
-            inside_range(name, value, self.static_range(graph, symbol))?;
+        self.values[symbol] = inside_range(name, value, self.static_range(graph, symbol))?;
         Ok(())
     }
 }

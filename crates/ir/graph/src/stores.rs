@@ -1,6 +1,7 @@
 //! Giving every result a node of its own.
 
 use crate::ir::{Graph, Node, NodeId, NodeOp};
+use loopwright_arena::TiVec;
 use loopwright_ops::Op;
 use smallvec::smallvec;
 
@@ -12,25 +13,25 @@ impl Graph {
     /// A new value is always a `copy` that nothing else reads, so that the write to the state is a
     /// step of its own which can be placed after the last read of the old value.
     pub fn with_stores(mut self) -> Graph {
-        let mut used = vec![false; self.nodes.len()];
+        let mut used: TiVec<NodeId, _> = vec![false; self.nodes.len()].into();
         for at in 0..self.outputs.len() {
             let node = self.outputs[at].node;
-            if self.is_parameter(node) || used[node.0 as usize] {
+            if self.is_parameter(node) || used[node] {
                 self.outputs[at].node = self.copy_of(node);
                 used.push(true);
             } else {
-                used[node.0 as usize] = true;
+                used[node] = true;
             }
         }
         for at in 0..self.updates.len() {
             let value = self.updates[at].value;
             let node = self.node(value);
             let own = matches!(node.op, NodeOp::Map(Op::Copy))
-                && !used[value.0 as usize]
+                && !used[value]
                 && !self.is_parameter(node.inputs[0])
                 && !self.nodes.iter().any(|node| node.inputs.contains(&value));
             if own {
-                used[value.0 as usize] = true;
+                used[value] = true;
                 continue;
             }
             let mut source = value;
@@ -53,14 +54,12 @@ impl Graph {
     }
 
     fn copy_of(&mut self, node: NodeId) -> NodeId {
-        let copy = NodeId(self.nodes.len() as u32);
-        self.nodes.push(Node {
+        self.nodes.push_and_get_key(Node {
             op: NodeOp::Map(Op::Copy),
             inputs: smallvec![node],
             dims: self.node(node).dims.clone(),
             dtype: self.node(node).dtype,
             name: String::new(),
-        });
-        copy
+        })
     }
 }

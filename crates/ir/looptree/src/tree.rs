@@ -3,6 +3,7 @@
 use crate::access::{Access, accesses};
 use crate::error::ScheduleError;
 use crate::schedule::{LoopSpec, NodeSchedule, Schedule, can_inline, carries, is_given, loop_dims};
+use loopwright_arena::TiVec;
 use loopwright_graph::{DimId, Graph, NodeId, NodeOp};
 use loopwright_symbolic::Bounds;
 use loopwright_threads::interrupt::unwind_if_asked;
@@ -11,9 +12,10 @@ use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A place in a tree.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct TreeRef(pub u32);
+loopwright_arena::handle! {
+    /// A loop or a leaf of a tree.
+    pub struct TreeRef;
+}
 
 /// What is at a place.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,8 +34,8 @@ pub enum TreeNode {
 /// Loops and computations, in the order in which they run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LoopTree {
-    pub(crate) nodes: Vec<TreeNode>,
-    pub(crate) parents: Vec<Option<TreeRef>>,
+    pub(crate) nodes: TiVec<TreeRef, TreeNode>,
+    pub(crate) parents: TiVec<TreeRef, Option<TreeRef>>,
     pub(crate) roots: Vec<TreeRef>,
     /// By outermost place: the backend it is handed to, where it is handed to one.
     pub(crate) delegates: FxHashMap<TreeRef, Arc<str>>,
@@ -174,7 +176,7 @@ impl LoopTree {
 
     /// What is at a place.
     pub fn node(&self, place: TreeRef) -> &TreeNode {
-        &self.nodes[place.0 as usize]
+        &self.nodes[place]
     }
 
     /// How many places there are.
@@ -189,7 +191,7 @@ impl LoopTree {
 
     /// The loop around a place.
     pub fn parent(&self, place: TreeRef) -> Option<TreeRef> {
-        self.parents[place.0 as usize]
+        self.parents[place]
     }
 
     /// What runs inside a loop; nothing for a leaf.
@@ -258,15 +260,15 @@ impl LoopTree {
         self.nodes
             .iter()
             .position(|at| matches!(at, TreeNode::Leaf(found) if *found == node))
-            .map(|at| TreeRef(at as u32))
+            .map(TreeRef::from)
     }
 
     /// The leaf of every node that has one.
     pub fn leaf_places(&self) -> FxHashMap<NodeId, TreeRef> {
-        let places = self.nodes.iter().enumerate();
+        let places = self.nodes.iter_enumerated();
         places
             .filter_map(|(at, node)| match node {
-                TreeNode::Leaf(node) => Some((*node, TreeRef(at as u32))),
+                TreeNode::Leaf(node) => Some((*node, at)),
                 TreeNode::Loop { .. } => None,
             })
             .collect()
@@ -331,12 +333,11 @@ impl LoopTree {
     }
 
     pub(crate) fn push(&mut self, parent: Option<TreeRef>, node: TreeNode) -> TreeRef {
-        let place = TreeRef(self.nodes.len() as u32);
-        self.nodes.push(node);
+        let place = self.nodes.push_and_get_key(node);
         self.parents.push(parent);
         match parent {
-            Some(TreeRef(at)) => {
-                if let TreeNode::Loop { children, .. } = &mut self.nodes[at as usize] {
+            Some(at) => {
+                if let TreeNode::Loop { children, .. } = &mut self.nodes[at] {
                     children.push(place);
                 }
             }

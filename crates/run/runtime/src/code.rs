@@ -6,8 +6,9 @@ use crate::layout::{Layout, MERGE};
 use crate::modes::{Moded, Modes, NodeMode, carry_out, inferred};
 use crate::plan::Plan;
 use crate::trace::{Trace, compiling};
+use loopwright_arena::TiVec;
 use loopwright_compile::{BatchEntry, Program, ProgramError, Recent};
-use loopwright_graph::{Graph, GraphBuilder, NodeOp};
+use loopwright_graph::{Graph, GraphBuilder, NodeId, NodeOp};
 use loopwright_looptree::Schedule;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -317,18 +318,16 @@ fn changed_meanwhile<'a>(
             .outputs()
             .iter()
             .find(|output| output.name == *name)?;
-        let mut needed = vec![false; definition.node_ids().count()];
-        needed[output.node.0 as usize] = true;
+        let mut needed: TiVec<NodeId, _> = vec![false; definition.node_ids().count()].into();
+        needed[output.node] = true;
         for node in definition.node_ids().rev() {
-            if needed[node.0 as usize] {
+            if needed[node] {
                 for input in &definition.node(node).inputs {
-                    needed[input.0 as usize] = true;
+                    needed[*input] = true;
                 }
             }
         }
-        let read = definition
-            .parameters()
-            .filter(|node| needed[node.0 as usize]);
+        let read = definition.parameters().filter(|node| needed[*node]);
         for read in read.map(|node| definition.node(node).name.as_str()) {
             let writes = |program: &&BatchProgram<'_>| {
                 let graph = program.graph;

@@ -5,6 +5,7 @@
 //! enters itself, both under the runtime's one lock; so all work of a runtime has one order, every wait
 //! is for something before it in that order, and no circle of waits can be.
 
+use loopwright_arena::TiVec;
 use loopwright_threads::Event;
 use smallvec::SmallVec;
 
@@ -36,9 +37,10 @@ impl Use {
     }
 }
 
-/// An entry's number.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) struct Entry(u32);
+loopwright_arena::handle! {
+    /// An entry's number.
+    pub(crate) struct Entry;
+}
 
 /// A point that a task waits for.
 #[derive(Clone)]
@@ -70,22 +72,21 @@ struct Uses {
 /// All entries.
 #[derive(Default)]
 pub(crate) struct Ledger {
-    entries: Vec<Uses>,
+    entries: TiVec<Entry, Uses>,
     free: Vec<Entry>,
 }
 
 impl Ledger {
     /// A new entry, for memory that nobody has written.
     pub(crate) fn open(&mut self) -> Entry {
-        self.free.pop().unwrap_or_else(|| {
-            self.entries.push(Uses::default());
-            Entry(self.entries.len() as u32 - 1)
-        })
+        self.free
+            .pop()
+            .unwrap_or_else(|| self.entries.push_and_get_key(Uses::default()))
     }
 
     /// Gives an entry's number back.
     pub(crate) fn close(&mut self, entry: Entry) {
-        self.entries[entry.0 as usize] = Uses::default();
+        self.entries[entry] = Uses::default();
         self.free.push(entry);
     }
 
@@ -97,33 +98,33 @@ impl Ledger {
 
     /// Whether anything that writes it was scheduled, and not interrupted.
     pub(crate) fn is_written(&self, entry: Entry) -> bool {
-        let uses = &self.entries[entry.0 as usize];
+        let uses = &self.entries[entry];
         uses.written && !uses.lost
     }
 
     /// Whether its values are lost: what was to write it was interrupted.
     pub(crate) fn is_lost(&self, entry: Entry) -> bool {
-        self.entries[entry.0 as usize].lost
+        self.entries[entry].lost
     }
 
     /// Says that a task that uses an entry so was interrupted. `begun`: it may have written a part. Otherwise what it was to
     /// update is as it was, and only what it was to fill is not there.
     pub(crate) fn lose(&mut self, entry: Entry, usage: Use, begun: bool) {
         if usage == Use::Overwrite || (begun && usage.writes()) {
-            self.entries[entry.0 as usize].lost = true;
+            self.entries[entry].lost = true;
         }
     }
 
     /// Whether everything that was scheduled to use it is done, and went well.
     pub(crate) fn is_idle(&self, entry: Entry) -> bool {
-        let uses = &self.entries[entry.0 as usize];
+        let uses = &self.entries[entry];
         let is_well = |writer: &Event| writer.is_done() && writer.failure().is_none();
         uses.writer.as_ref().is_none_or(is_well) && uses.readers.iter().all(Event::is_done)
     }
 
     /// Adds what a task at the point `now` must wait for before it uses an entry so.
     pub(crate) fn waits(&mut self, entry: Entry, usage: Use, now: &Event, waits: &mut Waits) {
-        let uses = &mut self.entries[entry.0 as usize];
+        let uses = &mut self.entries[entry];
         if let Some(writer) = &uses.writer {
             add(writer, usage.keeps(), now, waits);
         }
@@ -136,7 +137,7 @@ impl Ledger {
 
     /// Enters a task's use; `now` is the point behind the task.
     pub(crate) fn enter(&mut self, entry: Entry, usage: Use, now: &Event) {
-        let uses = &mut self.entries[entry.0 as usize];
+        let uses = &mut self.entries[entry];
         if usage.writes() {
             uses.written = true;
             uses.lost &= usage == Use::Patch;

@@ -1,5 +1,6 @@
 //! Memory modes: where a node's values live.
 
+use loopwright_arena::TiVec;
 use loopwright_compile::Program;
 use loopwright_graph::{Graph, GraphBuilder, NodeId, NodeOp};
 use loopwright_looptree::{LoopSpec, NodeSchedule, Schedule, Target, is_given, loop_dims};
@@ -294,10 +295,7 @@ fn reschedule(
         }
         (Mode::Local, None) if !is_given(stores, node) => {
             let consumers = consumers(edited, node);
-            let reader = plan
-                .steps
-                .iter()
-                .position(|step| consumers[step.node.0 as usize]);
+            let reader = plan.steps.iter().position(|step| consumers[step.node]);
             let loops = loop_dims(stores, node);
             let step = NodeSchedule::new(node, loops.into_iter().map(LoopSpec::over));
             plan.steps.insert(reader.unwrap_or(plan.steps.len()), step);
@@ -308,13 +306,13 @@ fn reschedule(
 }
 
 /// By node: whether it reads a node, itself or through others.
-fn consumers(graph: &Graph, node: NodeId) -> Vec<bool> {
+fn consumers(graph: &Graph, node: NodeId) -> TiVec<NodeId, bool> {
     let readers = graph.consumers();
-    let mut reads = vec![false; readers.len()];
+    let mut reads: TiVec<NodeId, _> = vec![false; readers.len()].into();
     let mut open = vec![node];
     while let Some(node) = open.pop() {
-        for reader in &readers[node.0 as usize] {
-            if !std::mem::replace(&mut reads[reader.0 as usize], true) {
+        for reader in &readers[node] {
+            if !std::mem::replace(&mut reads[*reader], true) {
                 open.push(*reader);
             }
         }

@@ -3,6 +3,7 @@
 //! A tree that is executed with [`loopwright_ops::evaluate`] keeps every rounding, so that a schedule
 //! that folds in the program's order gives the reference's bits.
 
+use loopwright_arena::TiVec;
 use loopwright_conformance::Rng;
 use loopwright_conformance::features::FEATURES;
 use loopwright_conformance::generate::{Arithmetic, Case, random_case, random_schedule};
@@ -16,9 +17,9 @@ const PROGRAMS: u64 = 3000;
 
 /// The arrays of a program's parameters and results, by node.
 struct Memory {
-    arrays: Vec<Option<Array>>,
+    arrays: TiVec<NodeId, Option<Array>>,
     /// The state that a node is the new value of, by node.
-    states: Vec<Option<NodeId>>,
+    states: TiVec<NodeId, Option<NodeId>>,
 }
 
 impl Memory {
@@ -26,25 +27,25 @@ impl Memory {
     fn new(case: &Case, graph: &Graph, expected: &[(String, Array)]) -> Memory {
         let nodes = graph.node_ids().count();
         let mut memory = Memory {
-            arrays: vec![None; nodes],
-            states: vec![None; nodes],
+            arrays: vec![None; nodes].into(),
+            states: vec![None; nodes].into(),
         };
         for (node, array) in &case.inputs {
-            memory.arrays[node.0 as usize] = Some(array.clone());
+            memory.arrays[*node] = Some(array.clone());
         }
         for (output, (_, array)) in graph.outputs().iter().zip(expected) {
             let mut garbage = array.clone();
             garbage.bytes_mut().fill(0xa5);
-            memory.arrays[output.node.0 as usize] = Some(garbage);
+            memory.arrays[output.node] = Some(garbage);
         }
         for update in graph.updates() {
-            memory.states[update.value.0 as usize] = Some(update.state);
+            memory.states[update.value] = Some(update.state);
         }
         memory
     }
 
-    fn home(&self, node: NodeId) -> usize {
-        self.states[node.0 as usize].unwrap_or(node).0 as usize
+    fn home(&self, node: NodeId) -> NodeId {
+        self.states[node].unwrap_or(node)
     }
 }
 

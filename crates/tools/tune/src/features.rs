@@ -1,5 +1,6 @@
 //! What a loop looks like, as numbers: what a search of one's own can learn from.
 
+use loopwright_arena::TiVec;
 use loopwright_graph::{Binding, DimId, Graph, NodeId, NodeOp, SymbolInfo};
 use loopwright_looptree::{
     Access, Annotation, LoopName, NodeSchedule, Plan, Stride, accesses, carries,
@@ -51,7 +52,7 @@ pub struct LoopFeatures {
 /// The loops of one step with what is known about them at given sizes.
 pub(crate) struct StepView<'a> {
     graph: &'a Graph,
-    sizes: std::rc::Rc<[i64]>,
+    sizes: std::rc::Rc<TiVec<DimId, i64>>,
     pub(crate) step: &'a NodeSchedule,
     reads: Vec<Access>,
     /// Operations for one innermost element.
@@ -62,7 +63,7 @@ impl<'a> StepView<'a> {
     /// The steps of a plan, in order. A step whose indices cannot be computed has no reads.
     pub(crate) fn all(plan: &'a Plan, binding: &Binding) -> Vec<StepView<'a>> {
         let graph = plan.graph();
-        let sizes: std::rc::Rc<[i64]> = dim_sizes(graph, binding).into();
+        let sizes = std::rc::Rc::new(dim_sizes(graph, binding));
         let steps: FxHashSet<NodeId> = plan.schedule().steps.iter().map(|step| step.node).collect();
         let scheduled = |node: NodeId| steps.contains(&node);
         let views = plan.schedule().steps.iter().map(|step| StepView {
@@ -76,7 +77,7 @@ impl<'a> StepView<'a> {
     }
 
     pub(crate) fn size(&self, dim: DimId) -> i64 {
-        self.sizes[dim.0 as usize]
+        self.sizes[dim]
     }
 
     /// Elements of a dimension that the loops behind the first `depth` ones cover.
@@ -157,7 +158,7 @@ impl<'a> StepView<'a> {
 
 /// The sizes of a plan's dimensions, at least 1. Its graph may have more of them than the program that the
 /// binding is of.
-fn dim_sizes(graph: &Graph, binding: &Binding) -> Vec<i64> {
+fn dim_sizes(graph: &Graph, binding: &Binding) -> TiVec<DimId, i64> {
     let value = |symbol: Symbol| match graph.symbol(symbol) {
         SymbolInfo::Size { .. } | SymbolInfo::Static { .. } => Some(binding.value(symbol)),
         SymbolInfo::Index(_) => Some(0),

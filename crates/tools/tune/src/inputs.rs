@@ -55,7 +55,7 @@ pub fn index_limit(graph: &Graph, binding: &Binding, parameter: NodeId) -> Optio
     let mut limit = None;
     let mut open = vec![parameter];
     while let Some(node) = open.pop() {
-        for reader in &consumers[node.0 as usize] {
+        for reader in &consumers[node] {
             let parts = graph.node(*reader);
             match &parts.op {
                 NodeOp::Gather { axis, .. } | NodeOp::Scatter { axis, .. }

@@ -28,7 +28,8 @@ mod reason;
 mod traffic;
 
 use body::{compilers_swap, compilers_vectors, core_cycles, folds_in_memory};
-use loopwright_graph::{Graph, NodeId, NodeOp, SymbolInfo};
+use loopwright_arena::{TiSlice, TiVec};
+use loopwright_graph::{DimId, Graph, NodeId, NodeOp, SymbolInfo};
 use loopwright_looptree::Schedule;
 use loopwright_looptree::ScheduleError;
 use loopwright_looptree::Target;
@@ -202,7 +203,7 @@ pub fn estimate(
         SymbolInfo::Static { default, .. } => Some(sizes(symbol).or(*default).unwrap_or(0)),
         SymbolInfo::Index(_) => Some(0),
     };
-    let mut dims = Vec::with_capacity(graph.dims().len());
+    let mut dims = TiVec::with_capacity(graph.dims().len());
     for dim in graph.dims() {
         let size = match dim.size.as_const() {
             Some(size) => size,
@@ -238,7 +239,7 @@ struct Model<'a> {
 }
 
 impl Model<'_> {
-    fn run(&self, dims: &[i64]) -> Result<Estimate, ScheduleError> {
+    fn run(&self, dims: &TiSlice<DimId, i64>) -> Result<Estimate, ScheduleError> {
         let (graph, tree) = (self.graph, self.tree);
         let held = allocations(graph, self.schedule, tree)?;
         let nests = Nests::new(graph, tree, dims);

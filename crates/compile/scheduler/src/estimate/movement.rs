@@ -1,6 +1,7 @@
 //! What a step reads and writes, how that moves with its loops, and how many cache lines it covers.
 
 use super::nest::Chain;
+use loopwright_arena::TiSlice;
 use loopwright_graph::{DimId, Graph, NodeId, SymbolInfo};
 use loopwright_looptree::Env;
 use loopwright_looptree::{self as looptree, Allocation, PRIVATE_BYTES, Storage};
@@ -75,7 +76,7 @@ pub(super) struct Footprint {
 pub(super) struct Mover<'a> {
     pub(super) graph: &'a Graph,
     /// Every dimension's size.
-    pub(super) sizes: &'a [i64],
+    pub(super) sizes: &'a TiSlice<DimId, i64>,
     /// Values of size and static symbols.
     pub(super) values: &'a dyn Fn(Symbol) -> Option<i64>,
     pub(super) l2_way: i64,
@@ -105,7 +106,7 @@ impl Mover<'_> {
             let covered = match (along.outer, held) {
                 (Some(outer), _) => outer as f64,
                 (None, Some(extent)) => self.value(extent),
-                (None, None) => self.sizes[along.dim.0 as usize] as f64,
+                (None, None) => self.sizes[along.dim] as f64,
             };
             let step = along.step.max(1) as f64;
             let mut axis = Axis {
@@ -213,7 +214,7 @@ impl Mover<'_> {
         // How much it grows from one end to the other.
         axis.uneven = true;
         for (symbol, dim) in &indices {
-            let last = (self.sizes[dim.0 as usize] - 1).max(1);
+            let last = (self.sizes[*dim] - 1).max(1);
             let at = |value: i64| {
                 expr.evaluate(&|found| match dim_of(found) {
                     Some(_) if found == *symbol => Some(value),

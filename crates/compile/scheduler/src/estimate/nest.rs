@@ -1,5 +1,6 @@
 //! How often the loops of a tree run, and what becomes of them in code.
 
+use loopwright_arena::{TiSlice, TiVec};
 use loopwright_graph::{DimId, Graph, NodeId, NodeOp};
 use loopwright_looptree::{Annotation, carries};
 use loopwright_looptree::{LoopTree, TreeNode, TreeRef};
@@ -65,22 +66,22 @@ struct Inside {
 
 /// What is known of all loops of a tree.
 pub(super) struct Nests {
-    facts: Vec<Option<Fact>>,
-    inside: Vec<Inside>,
+    facts: TiVec<TreeRef, Option<Fact>>,
+    inside: TiVec<TreeRef, Inside>,
 }
 
 impl Nests {
     /// `sizes` has every dimension's size.
-    pub(super) fn new(graph: &Graph, tree: &LoopTree, sizes: &[i64]) -> Nests {
-        let places = || (0..tree.len() as u32).map(TreeRef);
-        let mut inside = vec![Inside::default(); tree.len()];
+    pub(super) fn new(graph: &Graph, tree: &LoopTree, sizes: &TiSlice<DimId, i64>) -> Nests {
+        let places = || (0..tree.len()).map(TreeRef::from);
+        let mut inside: TiVec<TreeRef, _> = vec![Inside::default(); tree.len()].into();
         for place in places() {
             let TreeNode::Leaf(node) = tree.node(place) else {
                 continue;
             };
             let mut above = tree.parent(place);
             while let Some(at) = above {
-                let found = &mut inside[at.0 as usize];
+                let found = &mut inside[at];
                 found.steps += 1;
                 found.rows |= works_on_rows(graph, *node);
                 if let Some(spec) = tree.spec(at) {
@@ -91,7 +92,7 @@ impl Nests {
                 above = tree.parent(at);
             }
         }
-        let mut facts: Vec<Option<Fact>> = Vec::with_capacity(tree.len());
+        let mut facts: TiVec<TreeRef, Option<Fact>> = TiVec::with_capacity(tree.len());
         // A loop is entered into the tree before what is inside it.
         for place in places() {
             let Some(spec) = tree.spec(place) else {
@@ -102,7 +103,7 @@ impl Nests {
             let (mut outer, mut in_lanes) = (None, false);
             let mut above = tree.parent(place);
             while let Some(at) = above {
-                if let Some(fact) = &facts[at.0 as usize] {
+                if let Some(fact) = &facts[at] {
                     in_lanes |= fact.form == Form::Lanes;
                     if outer.is_none() && fact.dim == dim {
                         outer = Some((fact, tree.spec(at).map_or(1, |spec| spec.step)));
@@ -110,14 +111,14 @@ impl Nests {
                 }
                 above = tree.parent(at);
             }
-            let size = sizes[dim.0 as usize];
+            let size = sizes[dim];
             let whole: [(i64, f64); 1] = [(size, 1.0)];
             let (covered, full, known) = match &outer {
                 Some((fact, step)) => (&fact.blocks[..], (*step).min(size), true),
                 None => (&whole[..], size, graph.dim(dim).size.as_const().is_some()),
             };
             let (blocks, rounds) = rounds_of(covered, spec.step);
-            let allowed = inside[place.0 as usize];
+            let allowed = inside[place];
             let form = match spec.annotation {
                 Annotation::Unroll if known && full / spec.step <= MOST_COPIES => Form::Copies,
                 Annotation::Vectorize
@@ -153,7 +154,7 @@ impl Nests {
 
     /// The steps inside a loop.
     pub(super) fn steps_inside(&self, place: TreeRef) -> u32 {
-        self.inside[place.0 as usize].steps
+        self.inside[place].steps
     }
 
     /// The loops around a step, with those that a sort or a scatter has inside it.
@@ -163,11 +164,11 @@ impl Nests {
         tree: &LoopTree,
         leaf: TreeRef,
         node: NodeId,
-        sizes: &[i64],
+        sizes: &TiSlice<DimId, i64>,
     ) -> Chain {
         let mut chain = Chain::new();
         for place in tree.ancestors(leaf) {
-            if let Some(fact) = &self.facts[place.0 as usize] {
+            if let Some(fact) = &self.facts[place] {
                 chain.push(Around {
                     place: Some(place),
                     dim: fact.dim,
@@ -187,7 +188,7 @@ impl Nests {
             chain.push(Around {
                 place: None,
                 dim: *dim,
-                rounds: sizes[dim.0 as usize] as f64,
+                rounds: sizes[*dim] as f64,
                 form: Form::Loop,
                 carried: false,
             });

@@ -3,6 +3,7 @@
 use super::movement::LINE;
 use super::nest::Nests;
 use super::{Analysed, common};
+use loopwright_arena::TiVec;
 use loopwright_graph::NodeId;
 use loopwright_looptree::Target;
 use loopwright_looptree::{LoopTree, TreeRef};
@@ -27,8 +28,8 @@ pub(super) struct Traffic {
     /// Bytes of each cache that can be used.
     room: [f64; 3],
     /// Bytes that one round of a loop touches, by place, where several steps are inside it.
-    rounds: Vec<f64>,
-    shared: Vec<bool>,
+    rounds: TiVec<TreeRef, f64>,
+    shared: TiVec<TreeRef, bool>,
     /// Bytes that were touched before an outermost loop, and by the whole program.
     before: FxHashMap<TreeRef, f64>,
     all: f64,
@@ -43,8 +44,8 @@ impl Traffic {
         nests: &Nests,
         steps: &[Analysed],
     ) -> Traffic {
-        let mut rounds = vec![0.0; tree.len()];
-        let mut shared = vec![false; tree.len()];
+        let mut rounds: TiVec<TreeRef, _> = vec![0.0; tree.len()].into();
+        let mut shared: TiVec<TreeRef, _> = vec![false; tree.len()].into();
         let mut in_round: FxHashMap<(TreeRef, NodeId), f64> = FxHashMap::default();
         let mut in_root: FxHashMap<(TreeRef, NodeId), f64> = FxHashMap::default();
         let mut in_program: FxHashMap<NodeId, f64> = FxHashMap::default();
@@ -65,8 +66,8 @@ impl Traffic {
                         break;
                     }
                     let known = in_round.entry((place, node)).or_default();
-                    rounds[place.0 as usize] += grow(known, footprints[at + 1].bytes);
-                    shared[place.0 as usize] = true;
+                    rounds[place] += grow(known, footprints[at + 1].bytes);
+                    shared[place] = true;
                 }
             }
         }
@@ -93,7 +94,7 @@ impl Traffic {
         let in_round = |loop_at: usize| {
             let place = chain[loop_at].place;
             match place {
-                Some(place) if self.shared[place.0 as usize] => self.rounds[place.0 as usize],
+                Some(place) if self.shared[place] => self.rounds[place],
                 _ => {
                     let all = step.footprints.iter();
                     all.map(|footprints| footprints[loop_at + 1].bytes).sum()

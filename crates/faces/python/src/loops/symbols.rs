@@ -5,6 +5,7 @@
 
 use super::errors;
 use crate::interrupts::Attempt;
+use loopwright_arena::TiVec;
 use loopwright_symbolic::{
     Bounds, Cmp, Equation, Error, Expr, Range, Symbol, affine, differentiate, differentiate_within,
     intercept, isolate, unify,
@@ -19,8 +20,8 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 #[derive(Default)]
 struct Names {
-    names: Vec<String>,
-    numbers: HashMap<String, u32>,
+    names: TiVec<Symbol, String>,
+    numbers: HashMap<String, Symbol>,
 }
 
 static NAMES: LazyLock<Mutex<Names>> = LazyLock::new(Mutex::default);
@@ -28,19 +29,18 @@ static NAMES: LazyLock<Mutex<Names>> = LazyLock::new(Mutex::default);
 /// The symbol of a name.
 pub(super) fn symbol(name: &str) -> Symbol {
     let mut known = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(number) = known.numbers.get(name) {
-        return Symbol(*number);
+    if let Some(symbol) = known.numbers.get(name) {
+        return *symbol;
     }
-    let number = known.names.len() as u32;
-    known.names.push(name.to_owned());
-    known.numbers.insert(name.to_owned(), number);
-    Symbol(number)
+    let symbol = known.names.push_and_get_key(name.to_owned());
+    known.numbers.insert(name.to_owned(), symbol);
+    symbol
 }
 
 /// The name of a symbol.
 pub(super) fn name_of(symbol: Symbol) -> String {
     let known = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    let name = known.names.get(symbol.0 as usize);
+    let name = known.names.get(symbol);
     name.cloned().unwrap_or_else(|| format!("s{}", symbol.0))
 }
 

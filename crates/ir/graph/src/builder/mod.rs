@@ -6,6 +6,7 @@ use crate::error::GraphError;
 use crate::ir::{Dim, DimId, Graph, Node, NodeId, NodeOp, Output, SymbolInfo, Update};
 use crate::solve::{self, Claim, Located, Origin};
 use crate::statics;
+use loopwright_arena::TiVec;
 use loopwright_symbolic::{Expr, Symbol};
 use loopwright_text::Span;
 use rustc_hash::FxHashMap;
@@ -13,9 +14,9 @@ use rustc_hash::FxHashMap;
 /// A graph under construction. Sizes may be unknown until [`GraphBuilder::finish`] solves them.
 #[derive(Clone, Debug, Default)]
 pub struct GraphBuilder {
-    pub(crate) symbols: Vec<SymbolInfo>,
-    pub(crate) dims: Vec<OpenDim>,
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) symbols: TiVec<Symbol, SymbolInfo>,
+    pub(crate) dims: TiVec<DimId, OpenDim>,
+    pub(crate) nodes: TiVec<NodeId, Node>,
     pub(crate) outputs: Vec<Output>,
     pub(crate) updates: Vec<Update>,
     pub(crate) claims: Vec<Claim>,
@@ -24,7 +25,7 @@ pub struct GraphBuilder {
     /// The statics, with their places.
     pub(crate) static_places: Vec<(Symbol, Option<Span>)>,
     /// Where each node stands in a source, for those that were read from one.
-    pub(crate) places: Vec<Option<Span>>,
+    pub(crate) places: TiVec<NodeId, Option<Span>>,
     /// Where what is added next stands in a source.
     pub(crate) place: Option<Span>,
 }
@@ -105,7 +106,7 @@ impl GraphBuilder {
             outputs: graph.outputs.clone(),
             updates: graph.updates.clone(),
             claims: claims.collect(),
-            places: vec![None; graph.nodes.len()],
+            places: vec![None; graph.nodes.len()].into(),
             place: None,
         }
     }
@@ -149,7 +150,7 @@ impl GraphBuilder {
     /// A size that is known when the program runs.
     pub fn size(&mut self, name: &str, default: Option<i64>) -> Result<Symbol, GraphError> {
         self.check_name(name)?;
-        let symbol = Symbol(self.symbols.len() as u32);
+        let symbol = self.symbols.next_key();
         self.names.insert(name.to_owned(), Named::Size(symbol));
         self.symbols.push(SymbolInfo::Size {
             name: name.to_owned(),
@@ -169,8 +170,8 @@ impl GraphBuilder {
     /// A new dimension.
     pub fn dim(&mut self, name: &str) -> Result<DimId, GraphError> {
         self.check_name(name)?;
-        let dim = DimId(self.dims.len() as u32);
-        let index = Symbol(self.symbols.len() as u32);
+        let dim = self.dims.next_key();
+        let index = self.symbols.next_key();
         self.names.insert(name.to_owned(), Named::Dim(dim));
         self.symbols.push(SymbolInfo::Index(dim));
         self.dims.push(OpenDim {
@@ -191,12 +192,12 @@ impl GraphBuilder {
 
     /// A dimension's name.
     pub fn dim_name(&self, dim: DimId) -> &str {
-        &self.dims[dim.0 as usize].name
+        &self.dims[dim].name
     }
 
     /// The symbol of a dimension's index, for views.
     pub fn index_symbol(&self, dim: DimId) -> Symbol {
-        self.dims[dim.0 as usize].index
+        self.dims[dim].index
     }
 
     /// The size of a dimension, known or not, for use in the sizes of others.
@@ -219,7 +220,7 @@ impl GraphBuilder {
 
     /// A node's parts.
     pub fn node(&self, node: NodeId) -> &Node {
-        &self.nodes[node.0 as usize]
+        &self.nodes[node]
     }
 
     /// A node by name.
@@ -235,7 +236,7 @@ impl GraphBuilder {
         if !name.is_empty() {
             self.check_name(name)?;
         }
-        let old = std::mem::replace(&mut self.nodes[node.0 as usize].name, name.to_owned());
+        let old = std::mem::replace(&mut self.nodes[node].name, name.to_owned());
         if !old.is_empty() {
             self.names.remove(&old);
         }
@@ -308,7 +309,7 @@ impl GraphBuilder {
         let sizes = solve::solve(&self)?;
         let mut symbols = self.symbols;
         for (symbol, place) in &self.static_places {
-            let SymbolInfo::Static { lo, hi, .. } = &mut symbols[symbol.0 as usize] else {
+            let SymbolInfo::Static { lo, hi, .. } = &mut symbols[*symbol] else {
                 unreachable!("only statics are listed as such");
             };
             for end in [lo, hi] {
@@ -349,7 +350,7 @@ impl GraphBuilder {
         };
         graph
             .check_recurrences()
-            .map_err(|(node, error)| Located::at(error, self.places[node.0 as usize]))?;
+            .map_err(|(node, error)| Located::at(error, self.places[node]))?;
         let bounds = graph.bounds();
         statics::check(&graph, &self.static_places, &self.places, &bounds)?;
         solve::check(&graph, &self.places, &self.claims, &bounds)?;

@@ -98,7 +98,7 @@ impl GraphBuilder {
     /// The value of an expression over size symbols, static symbols and [`GraphBuilder::size_of`].
     pub fn size_value(&mut self, size: Expr) -> Result<NodeId, GraphError> {
         for symbol in size.symbols() {
-            if let Some(SymbolInfo::Index(dim)) = self.symbols.get(symbol.0 as usize) {
+            if let Some(SymbolInfo::Index(dim)) = self.symbols.get(symbol) {
                 return Err(GraphError::Symbolic(format!(
                     "a size cannot depend on the index along `{}`",
                     self.dim_name(*dim)
@@ -256,7 +256,7 @@ impl GraphBuilder {
             true => of,
             false => self.layout(of, &dims)?,
         };
-        match &mut self.nodes[previous.0 as usize].op {
+        match &mut self.nodes[previous].op {
             NodeOp::Previous { of: read, .. } if *read == OPEN => *read = of,
             _ => {
                 return Err(GraphError::Recurrence {
@@ -291,7 +291,7 @@ impl GraphBuilder {
         }
         for expr in view.map.iter().chain(&view.constraints) {
             for symbol in expr.symbols() {
-                if let Some(SymbolInfo::Index(dim)) = self.symbols.get(symbol.0 as usize)
+                if let Some(SymbolInfo::Index(dim)) = self.symbols.get(symbol)
                     && !dims.contains(dim)
                 {
                     return Err(GraphError::NoSuchDim {
@@ -313,13 +313,12 @@ impl GraphBuilder {
         while let Some(expr) = open.pop() {
             if let ExprKind::FloorDiv(_, divisor) | ExprKind::Mod(_, divisor) = expr.kind() {
                 let symbols = divisor.symbols();
-                let index =
-                    symbols
-                        .iter()
-                        .find_map(|symbol| match self.symbols.get(symbol.0 as usize) {
-                            Some(SymbolInfo::Index(dim)) => Some(*dim),
-                            _ => None,
-                        });
+                let index = symbols
+                    .iter()
+                    .find_map(|symbol| match self.symbols.get(*symbol) {
+                        Some(SymbolInfo::Index(dim)) => Some(*dim),
+                        _ => None,
+                    });
                 if let Some(dim) = index {
                     return Err(GraphError::MovingDivisor {
                         dim: self.dim_name(dim).to_owned(),
@@ -475,7 +474,7 @@ impl GraphBuilder {
     }
 
     fn push(&mut self, op: NodeOp, inputs: &[NodeId], dims: &[DimId], dtype: DType) -> NodeId {
-        let node = NodeId(self.nodes.len() as u32);
+        let node = self.nodes.next_key();
         self.nodes.push(Node {
             op,
             inputs: SmallVec::from_slice(inputs),

@@ -8,6 +8,7 @@
 mod one_hot;
 
 use crate::ir::{Graph, Node, NodeId, NodeOp};
+use loopwright_arena::TiVec;
 
 /// The graph after all rewrites, and a line for each place that changed, for people.
 ///
@@ -35,39 +36,38 @@ pub fn rewrite(graph: &Graph) -> (Graph, Vec<String>) {
 /// A graph that is copied node by node, some of them as something else.
 struct Rewriting<'g> {
     old: &'g Graph,
-    nodes: Vec<Node>,
+    nodes: TiVec<NodeId, Node>,
     /// What stands for each of the old nodes copied so far.
-    new: Vec<NodeId>,
+    new: TiVec<NodeId, NodeId>,
 }
 
 impl<'g> Rewriting<'g> {
     fn new(old: &'g Graph) -> Rewriting<'g> {
         Rewriting {
             old,
-            nodes: Vec::with_capacity(old.nodes.len()),
-            new: Vec::with_capacity(old.nodes.len()),
+            nodes: TiVec::with_capacity(old.nodes.len()),
+            new: TiVec::with_capacity(old.nodes.len()),
         }
     }
 
     /// What stands for an old node.
     fn of(&self, old: NodeId) -> NodeId {
-        self.new[old.0 as usize]
+        self.new[old]
     }
 
     /// A node of the new graph.
     fn node(&self, node: NodeId) -> &Node {
-        &self.nodes[node.0 as usize]
+        &self.nodes[node]
     }
 
     /// Adds a node, whose inputs are new ones.
     fn push(&mut self, node: Node) -> NodeId {
-        self.nodes.push(node);
-        NodeId(self.nodes.len() as u32 - 1)
+        self.nodes.push_and_get_key(node)
     }
 
     /// The next of the old nodes stays as it is.
     fn keep(&mut self) {
-        let mut node = self.old.nodes[self.new.len()].clone();
+        let mut node = self.old.nodes[self.new.next_key()].clone();
         for input in &mut node.inputs {
             *input = self.of(*input);
         }
@@ -77,8 +77,8 @@ impl<'g> Rewriting<'g> {
 
     /// `node` stands for the next of the old nodes, and takes its name.
     fn replace(&mut self, node: NodeId) {
-        let name = self.old.nodes[self.new.len()].name.clone();
-        self.nodes[node.0 as usize].name = name;
+        let name = self.old.nodes[self.new.next_key()].name.clone();
+        self.nodes[node].name = name;
         self.new.push(node);
     }
 
@@ -87,7 +87,7 @@ impl<'g> Rewriting<'g> {
         let new = std::mem::take(&mut self.new);
         for node in &mut self.nodes {
             if let NodeOp::Previous { of, .. } = &mut node.op {
-                *of = new[of.0 as usize];
+                *of = new[*of];
             }
         }
         self.new = new;

@@ -53,7 +53,7 @@ impl<A: Arithmetic> Walker<'_, A> {
     /// Sets an element of a step.
     pub(super) fn store(&mut self, node: NodeId, at: &[i64], value: Scalar) -> Outcome<A, ()> {
         let flat = self.flat(&self.graph.node(node).dims, at);
-        if let Home::Own(values) = &mut self.homes[node.0 as usize] {
+        if let Home::Own(values) = &mut self.homes[node] {
             values[flat] = Some(value);
             return Ok(());
         }
@@ -80,7 +80,7 @@ impl<A: Arithmetic> Walker<'_, A> {
 
     /// The element of a node at these indices: read from memory, or computed here.
     pub(super) fn element(&mut self, node: NodeId, at: &[i64]) -> Outcome<A, Scalar> {
-        match &self.homes[node.0 as usize] {
+        match &self.homes[node] {
             Home::Caller => return self.load(node, at),
             Home::Own(values) => {
                 let value = values[self.flat(&self.graph.node(node).dims, at)];
@@ -88,7 +88,7 @@ impl<A: Arithmetic> Walker<'_, A> {
             }
             Home::Inline => {}
         }
-        if !self.shared[node.0 as usize] {
+        if !self.shared[node] {
             return self.compute(node, at);
         }
         // Several readers: computed once for a leaf, or a chain of `x + x` would double at each step.

@@ -156,10 +156,10 @@ impl<E: Debug + Display> ExecuteError<E> {
 ///
 /// impl NodeMemory for Memory {
 ///     fn bytes(&self, node: NodeId) -> Option<&[u8]> {
-///         self.0.get(node.0 as usize).map(Vec::as_slice)
+///         self.0.get(node).map(Vec::as_slice)
 ///     }
 ///     fn bytes_mut(&mut self, node: NodeId) -> Option<&mut [u8]> {
-///         self.0.get_mut(node.0 as usize).map(Vec::as_mut_slice)
+///         self.0.get_mut(node).map(Vec::as_mut_slice)
 ///     }
 /// }
 ///

@@ -4,6 +4,7 @@ use super::{Arithmetic, ExecuteError, NodeMemory};
 use crate::allocation::accumulator;
 use crate::schedule::{LoopSpec, carries};
 use crate::tree::{LoopTree, TreeNode, TreeRef};
+use loopwright_arena::TiVec;
 use loopwright_graph::{Binding, DimId, Graph, NodeId, NodeOp};
 use loopwright_ops::{DType, ReduceOp, Scalar, argmax_prefers, argmin_prefers, total_less};
 use rustc_hash::FxHashMap;
@@ -50,15 +51,15 @@ pub(super) struct Walker<'a, A> {
     pub(super) memory: &'a mut dyn NodeMemory,
     pub(super) arithmetic: A,
     /// By node.
-    pub(super) homes: Vec<Home>,
+    pub(super) homes: TiVec<NodeId, Home>,
     /// By loop: the steps whose running values are set before it and final after it.
     folds: FxHashMap<TreeRef, Vec<NodeId>>,
     /// By step that folds: its running values, over its dimensions without the one a scan runs along.
     running: FxHashMap<NodeId, Vec<Running>>,
     /// By dimension: where its innermost loop stands; `None` outside of all of them.
-    blocks: Vec<Option<Block>>,
+    blocks: TiVec<DimId, Option<Block>>,
     /// By node: whether it is read more than once.
-    pub(super) shared: Vec<bool>,
+    pub(super) shared: TiVec<NodeId, bool>,
     /// By node that is inline and shared: the elements that the leaf at hand has computed.
     pub(super) computed: FxHashMap<NodeId, Vec<(Indices, Scalar)>>,
 }
@@ -74,10 +75,10 @@ impl<'a, A: Arithmetic> Walker<'a, A> {
         memory: &'a mut dyn NodeMemory,
         arithmetic: A,
     ) -> Outcome<A, Walker<'a, A>> {
-        let mut readers = vec![0u32; graph.node_ids().count()];
+        let mut readers: TiVec<NodeId, u32> = vec![0; graph.node_ids().count()].into();
         for node in graph.node_ids() {
             for input in &graph.node(node).inputs {
-                readers[input.0 as usize] += 1;
+                readers[*input] += 1;
             }
         }
         let homes = graph.node_ids().map(|node| match graph.node(node).op {
@@ -93,7 +94,7 @@ impl<'a, A: Arithmetic> Walker<'a, A> {
             homes: homes.collect(),
             folds: FxHashMap::default(),
             running: FxHashMap::default(),
-            blocks: vec![None; graph.dims().len()],
+            blocks: vec![None; graph.dims().len()].into(),
             shared: readers.iter().map(|readers| *readers > 1).collect(),
             computed: FxHashMap::default(),
         };
@@ -102,7 +103,7 @@ impl<'a, A: Arithmetic> Walker<'a, A> {
             if roots.contains(&root) {
                 walker.prepare(node, leaf)?;
             } else {
-                walker.homes[node.0 as usize] = Home::Caller;
+                walker.homes[node] = Home::Caller;
             }
         }
         Ok(walker)
@@ -114,7 +115,7 @@ impl<'a, A: Arithmetic> Walker<'a, A> {
         let is_output = graph.outputs().iter().any(|output| output.node == node);
         let is_update = graph.updates().iter().any(|update| update.value == node);
         let is_given = self.memory.bytes(node).is_some();
-        self.homes[node.0 as usize] = if is_output || is_update || is_given {
+        self.homes[node] = if is_output || is_update || is_given {
             Home::Caller
         } else {
             Home::Own(self.filled(node, &graph.node(node).dims, None)?)
@@ -177,7 +178,7 @@ impl<'a, A: Arithmetic> Walker<'a, A> {
 
     /// Runs `body` once for every round of a loop, the last of which may be shorter.
     fn run_loop(&mut self, spec: LoopSpec, body: Body<'_, 'a, A>) -> Outcome<A, ()> {
-        let dim = spec.dim.0 as usize;
+        let dim = spec.dim;
         let outer = self.blocks[dim];
         let whole = Block {
             start: 0,
@@ -217,15 +218,15 @@ impl<'a, A: Arithmetic> Walker<'a, A> {
         body: impl FnOnce(&mut Self) -> Outcome<A, T>,
     ) -> Outcome<A, T> {
         let block = Block { start, extent: 1 };
-        let outer = self.blocks[dim.0 as usize].replace(block);
+        let outer = self.blocks[dim].replace(block);
         let result = body(self);
-        self.blocks[dim.0 as usize] = outer;
+        self.blocks[dim] = outer;
         result
     }
 
     /// Where the loops stand along some dimensions.
     fn here(&self, node: NodeId, dims: &[DimId]) -> Outcome<A, Indices> {
-        let indices = dims.iter().map(|dim| self.blocks[dim.0 as usize]);
+        let indices = dims.iter().map(|dim| self.blocks[*dim]);
         let indices = indices.map(|block| Some(block?.start));
         indices.collect::<Option<Indices>>().ok_or_else(|| {
             self.wrong_tree(node, "is computed outside the loops over its dimensions")

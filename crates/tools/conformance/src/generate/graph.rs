@@ -3,6 +3,7 @@
 use super::Arithmetic;
 use super::values::{WHOLE_INPUT, random_scalar};
 use crate::rng::Rng;
+use loopwright_arena::TiVec;
 use loopwright_graph::{DimId, Graph, GraphBuilder, GraphError, NodeId};
 use loopwright_ops::{DType, Op, ReduceOp, Scalar, can_bitcast};
 use loopwright_symbolic::{Expr, Symbol};
@@ -67,9 +68,9 @@ pub(super) struct Draft<'r> {
     /// What may be read, in order of making.
     pool: Vec<NodeId>,
     /// By dimension: its size in this run.
-    extents: Vec<i64>,
+    extents: TiVec<DimId, i64>,
     /// By node: no element is larger than this, for [`Arithmetic::Whole`].
-    bounds: Vec<f64>,
+    bounds: TiVec<NodeId, f64>,
     sizes: Vec<(Symbol, String, i64)>,
     states: Vec<NodeId>,
     names: usize,
@@ -104,13 +105,13 @@ pub(super) fn large_graph(rng: &mut Rng, nodes: usize) -> Result<Graph, GraphErr
     }
     draft.results()?;
     // All of it is needed: what nobody reads is a result.
-    let mut read = vec![false; draft.bounds.len()];
+    let mut read: TiVec<NodeId, _> = vec![false; draft.bounds.len()].into();
     for node in &draft.pool {
         for input in &draft.builder.node(*node).inputs {
-            read[input.0 as usize] = true;
+            read[*input] = true;
         }
     }
-    let unread = draft.pool.iter().filter(|node| !read[node.0 as usize]);
+    let unread = draft.pool.iter().filter(|node| !read[**node]);
     for (at, node) in unread.copied().collect::<Vec<_>>().into_iter().enumerate() {
         draft.builder.output(&format!("unread{at}"), node)?;
     }
@@ -125,8 +126,8 @@ impl<'r> Draft<'r> {
             arithmetic,
             scale,
             pool: Vec::new(),
-            extents: Vec::new(),
-            bounds: Vec::new(),
+            extents: TiVec::new(),
+            bounds: TiVec::new(),
             sizes: Vec::new(),
             states: Vec::new(),
             names: 0,
@@ -188,16 +189,16 @@ impl Draft<'_> {
     /// Takes a node into the pool.
     pub(super) fn note(&mut self, node: NodeId, bound: f64) {
         self.bounds.resize(node.0 as usize + 1, 1.0);
-        self.bounds[node.0 as usize] = bound;
+        self.bounds[node] = bound;
         self.pool.push(node);
     }
 
     pub(super) fn bound(&self, node: NodeId) -> f64 {
-        self.bounds.get(node.0 as usize).copied().unwrap_or(1.0)
+        self.bounds.get(node).copied().unwrap_or(1.0)
     }
 
     pub(super) fn extent(&self, dim: DimId) -> i64 {
-        self.extents[dim.0 as usize]
+        self.extents[dim]
     }
 
     pub(super) fn elements(&self, dims: &[DimId]) -> i64 {
@@ -247,7 +248,7 @@ impl Draft<'_> {
 
     /// A few of the dimensions that exist.
     fn some_dims(&mut self) -> Vec<DimId> {
-        let mut all: Vec<DimId> = (0..self.extents.len() as u32).map(DimId).collect();
+        let mut all: Vec<DimId> = self.extents.keys().collect();
         self.rng.shuffle(&mut all);
         let count = [0, 1, 1, 2, 2, 2, 3][self.rng.below(7)];
         let mut dims = Vec::new();
@@ -357,7 +358,7 @@ impl Draft<'_> {
         let value = random_scalar(self.rng, dtype, self.arithmetic);
         let node = self.builder.constant(value);
         self.bounds.resize(node.0 as usize + 1, 1.0);
-        self.bounds[node.0 as usize] = WHOLE_INPUT as f64;
+        self.bounds[node] = WHOLE_INPUT as f64;
         node
     }
 
@@ -669,7 +670,7 @@ impl Draft<'_> {
     }
 
     fn index(&mut self) -> Result<(), GraphError> {
-        let dim = DimId(self.rng.below(self.extents.len()) as u32);
+        let dim = DimId::from(self.rng.below(self.extents.len()));
         let dtypes = DType::ALL.into_iter().filter(|dtype| dtype.is_int());
         let dtypes: Vec<DType> = dtypes.collect();
         let dtype = *self.rng.pick(&dtypes);
@@ -679,7 +680,7 @@ impl Draft<'_> {
     }
 
     fn size_value(&mut self) -> Result<(), GraphError> {
-        let dim = DimId(self.rng.below(self.extents.len()) as u32);
+        let dim = DimId::from(self.rng.below(self.extents.len()));
         let more = self.rng.range(-2, 3);
         let size = self.builder.size_of(dim).add(&Expr::constant(more))?;
         let node = self.builder.size_value(size)?;
@@ -700,7 +701,7 @@ impl Draft<'_> {
     }
 
     fn random_bits(&mut self) -> Result<(), GraphError> {
-        let dim = DimId(self.rng.below(self.extents.len()) as u32);
+        let dim = DimId::from(self.rng.below(self.extents.len()));
         let index = self.builder.index(dim, DType::U64)?;
         let seed = self.scalar_constant(DType::U64);
         let node = self.builder.map(Op::Threefry, &[seed, index])?;

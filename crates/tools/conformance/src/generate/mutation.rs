@@ -26,7 +26,7 @@ pub(super) fn placing_mutation(rng: &mut Rng, plan: &Plan) -> Mutation {
 
 fn mutation_of_kind(rng: &mut Rng, plan: &Plan, kind: usize) -> Mutation {
     let (graph, schedule) = (plan.graph(), plan.schedule());
-    let any_node = NodeId(rng.below(graph.node_ids().count()) as u32);
+    let any_node = NodeId::from(rng.below(graph.node_ids().count()));
     let step = match schedule.steps.is_empty() || rng.chance(5) {
         true => None,
         false => Some(rng.pick(&schedule.steps)),
@@ -119,7 +119,7 @@ fn mutation_of_kind(rng: &mut Rng, plan: &Plan, kind: usize) -> Mutation {
 fn name(rng: &mut Rng, graph: &Graph, loops: &[LoopSpec]) -> LoopName {
     match loops.is_empty() || rng.chance(3) {
         true => LoopName {
-            dim: DimId(rng.below(graph.dims().len()) as u32),
+            dim: DimId::from(rng.below(graph.dims().len())),
             step: rng.range(0, 4),
         },
         false => LoopName::from(*rng.pick(loops)),
@@ -159,7 +159,7 @@ fn added_loop(rng: &mut Rng, plan: &Plan, node: NodeId, loops: usize) -> Mutatio
     Mutation::AddLoop {
         node,
         spec: LoopSpec {
-            dim: DimId(rng.below(plan.graph().dims().len()) as u32),
+            dim: DimId::from(rng.below(plan.graph().dims().len())),
             step: *rng.pick(&[0, 1, 1, 1, 2, 3, 4, 1 << 40]),
             annotation: match rng.chance(60) {
                 true => Annotation::Serial,
@@ -238,7 +238,7 @@ fn layout(rng: &mut Rng, plan: &Plan, node: NodeId) -> Mutation {
 /// A name that nothing has; now and then one that something has, or none.
 fn new_name(rng: &mut Rng, graph: &Graph, stem: &str) -> Arc<str> {
     if rng.chance(3) {
-        let node = NodeId(rng.below(graph.node_ids().count()) as u32);
+        let node = NodeId::from(rng.below(graph.node_ids().count()));
         return graph.node(node).name.as_str().into();
     }
     let taken = |name: &str| graph.find(name).is_some() || graph.find_dim(name).is_some();
@@ -257,7 +257,7 @@ fn copy(rng: &mut Rng, plan: &Plan, node: NodeId) -> Mutation {
     let is_step = |node: NodeId| schedule.step(node).is_some();
     let reads = accesses(graph, node, &is_step).unwrap_or_default();
     let of = match reads.is_empty() || rng.chance(5) {
-        true => NodeId(rng.below(graph.node_ids().count()) as u32),
+        true => NodeId::from(rng.below(graph.node_ids().count())),
         false => rng.pick(&reads).node,
     };
     Mutation::Copy {
@@ -289,7 +289,7 @@ fn pad(rng: &mut Rng, plan: &Plan, node: NodeId) -> Mutation {
         }
     }
     let (node, view) = match found.is_empty() || rng.chance(5) {
-        true => (node, NodeId(rng.below(graph.node_ids().count()) as u32)),
+        true => (node, NodeId::from(rng.below(graph.node_ids().count()))),
         false => *rng.pick(&found),
     };
     Mutation::Pad {
@@ -309,7 +309,7 @@ fn stage(rng: &mut Rng, plan: &Plan, node: NodeId) -> Mutation {
         }
     }
     let (node, dim) = match folded.is_empty() || rng.chance(5) {
-        true => (node, DimId(rng.below(graph.dims().len()) as u32)),
+        true => (node, DimId::from(rng.below(graph.dims().len()))),
         false => *rng.pick(&folded),
     };
     Mutation::Stage {

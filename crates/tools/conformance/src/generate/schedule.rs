@@ -3,6 +3,7 @@
 use super::Arithmetic;
 use super::mutation::placing_mutation;
 use crate::rng::Rng;
+use loopwright_arena::{TiSlice, TiVec};
 use loopwright_graph::{Binding, DimId, Graph, NodeId, NodeOp};
 use loopwright_looptree::{
     Annotation, Edit, LoopSpec, LoopTree, NodeSchedule, Plan, Schedule, can_inline, carries,
@@ -148,49 +149,48 @@ impl Draft<'_> {
         Schedule::of_steps(steps)
     }
 
-    fn choose_steps(&mut self, eager: usize) -> Vec<bool> {
+    fn choose_steps(&mut self, eager: usize) -> TiVec<NodeId, bool> {
         let graph = self.graph;
-        let mut scheduled = vec![false; graph.node_ids().count()];
+        let mut scheduled: TiVec<NodeId, _> = vec![false; graph.node_ids().count()].into();
         let results = graph.outputs().iter().map(|output| output.node);
         let stores = graph.updates().iter().map(|update| update.value);
         for node in results.chain(stores.clone()) {
-            scheduled[node.0 as usize] = true;
+            scheduled[node] = true;
         }
         if self.separate_stores {
             for store in stores {
                 for input in &graph.node(store).inputs {
-                    scheduled[input.0 as usize] = !is_given(graph, *input);
+                    scheduled[*input] = !is_given(graph, *input);
                 }
             }
         }
-        let mut cost = vec![0u32; scheduled.len()];
+        let mut cost: TiVec<NodeId, u32> = vec![0; scheduled.len()].into();
         for node in graph.node_ids() {
-            let at = node.0 as usize;
             if is_given(graph, node) {
                 continue;
             }
             let inputs = graph.node(node).inputs.iter();
-            cost[at] = 1 + inputs.map(|input| cost[input.0 as usize]).sum::<u32>();
+            cost[node] = 1 + inputs.map(|input| cost[*input]).sum::<u32>();
             let chosen =
-                !can_inline(graph, node) || self.rng.chance(eager) || cost[at] > MAX_INLINE;
-            scheduled[at] |= chosen;
-            if scheduled[at] {
-                cost[at] = 0;
+                !can_inline(graph, node) || self.rng.chance(eager) || cost[node] > MAX_INLINE;
+            scheduled[node] |= chosen;
+            if scheduled[node] {
+                cost[node] = 0;
             }
         }
         scheduled
     }
 
     /// The steps in a random order in which each comes after what it reads.
-    fn order(&mut self, scheduled: &[bool]) -> Vec<NodeId> {
+    fn order(&mut self, scheduled: &TiSlice<NodeId, bool>) -> Vec<NodeId> {
         let graph = self.graph;
         let is_store = |node: NodeId| graph.updates().iter().any(|update| update.value == node);
-        let mut done = vec![false; scheduled.len()];
+        let mut done: TiVec<NodeId, _> = vec![false; scheduled.len()].into();
         let mut order = Vec::new();
         loop {
             let open = graph
                 .node_ids()
-                .filter(|node| scheduled[node.0 as usize] && !done[node.0 as usize]);
+                .filter(|node| scheduled[*node] && !done[*node]);
             let mut ready: Vec<NodeId> = open
                 .filter(|node| {
                     let inputs = &graph.node(*node).inputs;
@@ -206,7 +206,7 @@ impl Draft<'_> {
                 return order;
             }
             let node = *self.rng.pick(&ready);
-            done[node.0 as usize] = true;
+            done[node] = true;
             order.push(node);
         }
     }
@@ -372,12 +372,17 @@ pub(crate) fn folds_in_order(graph: &Graph, schedule: &Schedule, node: NodeId) -
 }
 
 /// Whether everything a node is made of has been computed.
-pub(crate) fn available(graph: &Graph, node: NodeId, scheduled: &[bool], done: &[bool]) -> bool {
+pub(crate) fn available(
+    graph: &Graph,
+    node: NodeId,
+    scheduled: &TiSlice<NodeId, bool>,
+    done: &TiSlice<NodeId, bool>,
+) -> bool {
     if is_given(graph, node) {
         return true;
     }
-    if scheduled[node.0 as usize] {
-        return done[node.0 as usize];
+    if scheduled[node] {
+        return done[node];
     }
     let inputs = &graph.node(node).inputs;
     inputs

@@ -15,6 +15,7 @@ use crate::functions::{flushed_below, slack};
 use crate::generate::{Arithmetic, Case, folds_in_order};
 use crate::rebuild::{Disturbance, Edit, rebuild};
 use crate::rng::Rng;
+use loopwright_arena::TiVec;
 use loopwright_graph::{Array, Binding, Graph, NodeId, NodeOp, evaluate};
 use loopwright_looptree::{Plan, Schedule};
 use loopwright_ops::{DType, Op, ReduceOp, Scalar, same_value};
@@ -206,21 +207,21 @@ fn free_roundings(
 
 /// By result, outputs first: whether it is computed from a node whose roundings are free.
 fn touched(graph: &Graph, free: &[Free]) -> Vec<bool> {
-    let mut touched = vec![false; graph.node_ids().count()];
+    let mut touched: TiVec<NodeId, _> = vec![false; graph.node_ids().count()].into();
     for node in graph.node_ids() {
         let inputs = &graph.node(node).inputs;
-        touched[node.0 as usize] = free.iter().any(|free| free.node == node)
-            || inputs.iter().any(|input| touched[input.0 as usize]);
+        touched[node] =
+            free.iter().any(|free| free.node == node) || inputs.iter().any(|input| touched[*input]);
     }
     let outputs = graph.outputs().iter().map(|output| output.node);
     let updates = graph.updates().iter().map(|update| update.value);
     let results = outputs.chain(updates);
-    results.map(|node| touched[node.0 as usize]).collect()
+    results.map(|node| touched[node]).collect()
 }
 
 /// Nodes that an addition reads, at once or after other nodes: only their rounding can be left out.
 fn added_up(graph: &Graph) -> Vec<NodeId> {
-    let mut read = vec![false; graph.node_ids().count()];
+    let mut read: TiVec<NodeId, _> = vec![false; graph.node_ids().count()].into();
     for node in graph.node_ids().rev() {
         let parts = graph.node(node);
         let adds = match &parts.op {
@@ -229,14 +230,14 @@ fn added_up(graph: &Graph) -> Vec<NodeId> {
             NodeOp::Scatter { combine, .. } => *combine == Some(ReduceOp::Sum),
             _ => false,
         };
-        if adds || read[node.0 as usize] {
+        if adds || read[node] {
             for input in &parts.inputs {
-                read[input.0 as usize] = true;
+                read[*input] = true;
             }
         }
     }
     let nodes = graph.node_ids();
-    nodes.filter(|node| read[node.0 as usize]).collect()
+    nodes.filter(|node| read[*node]).collect()
 }
 
 /// How many units in the last place two orders of so many roundings may be apart: the bound that always

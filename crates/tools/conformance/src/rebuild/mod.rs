@@ -6,6 +6,7 @@ pub(crate) use disturb::Disturbance;
 
 use crate::generate::{Case, plain_schedule, random_array};
 use crate::rng::Rng;
+use loopwright_arena::{TiSlice, TiVec};
 use loopwright_graph::{
     Array, DimId, Graph, GraphBuilder, GraphEditor, GraphError, Node, NodeId, NodeOp, SymbolInfo,
     View, evaluate,
@@ -77,11 +78,11 @@ struct Rebuild<'a> {
     old: &'a Graph,
     edit: &'a Edit,
     builder: GraphBuilder,
-    symbols: Vec<Option<Symbol>>,
-    dims: Vec<Option<DimId>>,
-    nodes: Vec<Option<NodeId>>,
+    symbols: TiVec<Symbol, Option<Symbol>>,
+    dims: TiVec<DimId, Option<DimId>>,
+    nodes: TiVec<NodeId, Option<NodeId>>,
     inputs: Vec<(NodeId, Array)>,
-    live: Vec<bool>,
+    live: TiVec<NodeId, bool>,
 }
 
 impl<'a> Rebuild<'a> {
@@ -92,11 +93,11 @@ impl<'a> Rebuild<'a> {
             old,
             edit,
             builder: GraphBuilder::new(),
-            symbols: vec![None; old.symbols().len()],
-            dims: vec![None; old.dims().len()],
-            nodes: vec![None; old.node_ids().count()],
+            symbols: vec![None; old.symbols().len()].into(),
+            dims: vec![None; old.dims().len()].into(),
+            nodes: vec![None; old.node_ids().count()].into(),
             inputs: Vec::new(),
-            live: Vec::new(),
+            live: TiVec::new(),
         }
     }
 
@@ -104,13 +105,13 @@ impl<'a> Rebuild<'a> {
         self.live = self.live_nodes();
         self.declare()?;
         for node in self.old.node_ids() {
-            if !self.live[node.0 as usize] {
+            if !self.live[node] {
                 continue;
             }
             let Some(new) = self.node(node)? else {
                 return Ok(None);
             };
-            self.nodes[node.0 as usize] = Some(new);
+            self.nodes[node] = Some(new);
         }
         self.results()?;
         let graph = std::mem::take(&mut self.builder).finish()?;
@@ -166,27 +167,27 @@ impl<'a> Rebuild<'a> {
         updates.filter(move |(at, _)| Some(*at) != dropped)
     }
 
-    fn live_nodes(&self) -> Vec<bool> {
-        let mut live = vec![false; self.old.node_ids().count()];
+    fn live_nodes(&self) -> TiVec<NodeId, bool> {
+        let mut live: TiVec<NodeId, _> = vec![false; self.old.node_ids().count()].into();
         let outputs = self.kept_outputs().map(|(_, output)| output.node);
         let updates = self
             .kept_updates()
             .flat_map(|(_, update)| [update.state, update.value]);
         for node in outputs.chain(updates) {
-            live[node.0 as usize] = true;
+            live[node] = true;
         }
         for node in self.old.node_ids().rev() {
-            if !live[node.0 as usize] {
+            if !live[node] {
                 continue;
             }
             match self.edit {
                 Edit::Replace(replaced, Replacement::Node(by)) if *replaced == node => {
-                    live[by.0 as usize] = true;
+                    live[*by] = true;
                 }
                 Edit::Replace(replaced, Replacement::Input(_)) if *replaced == node => {}
                 _ => {
                     for input in &self.old.node(node).inputs {
-                        live[input.0 as usize] = true;
+                        live[*input] = true;
                     }
                 }
             }
@@ -195,18 +196,19 @@ impl<'a> Rebuild<'a> {
     }
 
     /// Which symbols are needed, for [`Edit::Unused`].
-    fn used_symbols(&self) -> Vec<bool> {
+    fn used_symbols(&self) -> TiVec<Symbol, bool> {
         let old = self.old;
-        let mut used = vec![!matches!(self.edit, Edit::Unused); old.symbols().len()];
-        let mark = |used: &mut Vec<bool>, expr: &Expr| {
+        let mut used: TiVec<Symbol, _> =
+            vec![!matches!(self.edit, Edit::Unused); old.symbols().len()].into();
+        let mark = |used: &mut TiSlice<Symbol, bool>, expr: &Expr| {
             for symbol in expr.symbols() {
-                used[symbol.0 as usize] = true;
+                used[symbol] = true;
             }
         };
-        for node in old.node_ids().filter(|node| self.live[node.0 as usize]) {
+        for node in old.node_ids().filter(|node| self.live[*node]) {
             let parts = old.node(node);
             for dim in loop_dims(old, node).iter().chain(&parts.dims) {
-                used[old.dim(*dim).index.0 as usize] = true;
+                used[old.dim(*dim).index] = true;
             }
             match &parts.op {
                 NodeOp::View(view) => {
@@ -220,13 +222,13 @@ impl<'a> Rebuild<'a> {
             }
         }
         for found in old.statics() {
-            if used[found.symbol.0 as usize] {
+            if used[found.symbol] {
                 mark(&mut used, found.lo);
                 mark(&mut used, found.hi);
             }
         }
         for dim in old.dims() {
-            if used[dim.index.0 as usize] {
+            if used[dim.index] {
                 mark(&mut used, &dim.size);
             }
         }
@@ -236,7 +238,7 @@ impl<'a> Rebuild<'a> {
     fn declare(&mut self) -> Result<(), GraphError> {
         let old = self.old;
         let used = self.used_symbols();
-        for (at, info) in old.symbols().iter().enumerate() {
+        for (at, info) in old.symbols().iter_enumerated() {
             if !used[at] {
                 continue;
             }
@@ -245,21 +247,21 @@ impl<'a> Rebuild<'a> {
                 SymbolInfo::Static { .. } => continue,
                 SymbolInfo::Index(dim) => {
                     let new = self.builder.dim(&old.dim(*dim).name)?;
-                    self.dims[dim.0 as usize] = Some(new);
+                    self.dims[*dim] = Some(new);
                     self.builder.index_symbol(new)
                 }
             });
         }
         // The range of a static is made of sizes.
-        for found in old.statics().filter(|found| used[found.symbol.0 as usize]) {
+        for found in old.statics().filter(|found| used[found.symbol]) {
             let (lo, hi) = (self.expr(found.lo)?, self.expr(found.hi)?);
             let symbol = self
                 .builder
                 .static_symbol(found.name, lo, hi, found.default)?;
-            self.symbols[found.symbol.0 as usize] = Some(symbol);
+            self.symbols[found.symbol] = Some(symbol);
         }
         for dim in old.dim_ids() {
-            let Some(new) = self.dims[dim.0 as usize] else {
+            let Some(new) = self.dims[dim] else {
                 continue;
             };
             let size = match self.edit {
@@ -273,7 +275,7 @@ impl<'a> Rebuild<'a> {
 
     fn expr(&self, expr: &Expr) -> Result<Expr, GraphError> {
         let replaced = expr.substitute(&|symbol| {
-            let new = self.symbols.get(symbol.0 as usize).copied().flatten();
+            let new = self.symbols.get(symbol).copied().flatten();
             new.map(Expr::symbol)
         });
         Ok(replaced?)
@@ -281,7 +283,7 @@ impl<'a> Rebuild<'a> {
 
     fn dim(&self, dim: DimId) -> DimId {
         // A live node's dimensions are all declared.
-        self.dims[dim.0 as usize].unwrap_or(dim)
+        self.dims[dim].unwrap_or(dim)
     }
 
     fn dim_list(&self, dims: &[DimId]) -> Vec<DimId> {
@@ -295,7 +297,7 @@ impl<'a> Rebuild<'a> {
             && *replaced == node
         {
             return match by {
-                Replacement::Node(other) => Ok(self.nodes[other.0 as usize]),
+                Replacement::Node(other) => Ok(self.nodes[*other]),
                 Replacement::Input(array) => {
                     let name = self.free_name(&format!("r{}", node.0));
                     let new = self.builder.input(&name, parts.dtype, &dims)?;
@@ -339,7 +341,7 @@ impl<'a> Rebuild<'a> {
     fn operands(&self, parts: &Node) -> SmallVec<[NodeId; 3]> {
         let inputs = parts.inputs.iter();
         inputs
-            .map(|input| self.nodes[input.0 as usize].unwrap_or(*input))
+            .map(|input| self.nodes[*input].unwrap_or(*input))
             .collect()
     }
 
@@ -424,8 +426,8 @@ impl<'a> Rebuild<'a> {
 
     fn results(&mut self) -> Result<(), GraphError> {
         for delay in self.old.delays() {
-            let node = self.nodes[delay.node.0 as usize];
-            let of = self.nodes[delay.of.0 as usize];
+            let node = self.nodes[delay.node];
+            let of = self.nodes[delay.of];
             if let (Some(node), Some(of)) = (node, of)
                 && matches!(self.builder.node(node).op, NodeOp::Previous { .. })
             {
@@ -433,13 +435,13 @@ impl<'a> Rebuild<'a> {
             }
         }
         for (_, output) in self.kept_outputs() {
-            if let Some(node) = self.nodes[output.node.0 as usize] {
+            if let Some(node) = self.nodes[output.node] {
                 self.builder.output(&output.name, node)?;
             }
         }
         for (_, update) in self.kept_updates() {
-            let state = self.nodes[update.state.0 as usize];
-            let value = self.nodes[update.value.0 as usize];
+            let state = self.nodes[update.state];
+            let value = self.nodes[update.value];
             if let (Some(state), Some(value)) = (state, value) {
                 self.builder.update(state, value)?;
             }
@@ -525,8 +527,8 @@ impl<'a> Rebuild<'a> {
             dims: FxHashMap::default(),
             new: program.clone(),
         };
-        let old_dims = self.dims.iter().enumerate();
-        let kept = old_dims.filter_map(|(at, dim)| Some((DimId(at as u32), (*dim)?)));
+        let old_dims = self.dims.iter_enumerated();
+        let kept = old_dims.filter_map(|(at, dim)| Some((at, (*dim)?)));
         carried.dims.extend(kept);
         for node in old.node_ids() {
             if let Some(new) = self.step_node(&old, program, node) {
@@ -596,7 +598,7 @@ impl<'a> Rebuild<'a> {
                 return Some(found.value);
             }
         }
-        self.nodes.get(node.0 as usize).copied().flatten()
+        self.nodes.get(node).copied().flatten()
     }
 }
 
@@ -717,11 +719,11 @@ impl Carried {
 
 /// The steps in an order in which each comes after what it reads, otherwise as they are.
 fn in_order(graph: &Graph, mut steps: Vec<NodeSchedule>) -> Vec<NodeSchedule> {
-    let mut scheduled = vec![false; graph.node_ids().count()];
+    let mut scheduled: TiVec<NodeId, _> = vec![false; graph.node_ids().count()].into();
     for step in &steps {
-        scheduled[step.node.0 as usize] = true;
+        scheduled[step.node] = true;
     }
-    let mut done = vec![false; scheduled.len()];
+    let mut done: TiVec<NodeId, _> = vec![false; scheduled.len()].into();
     let mut ordered = Vec::new();
     while !steps.is_empty() {
         let ready = steps.iter().position(|step| {
@@ -731,7 +733,7 @@ fn in_order(graph: &Graph, mut steps: Vec<NodeSchedule>) -> Vec<NodeSchedule> {
                 .all(|input| crate::generate::available(graph, *input, &scheduled, &done))
         });
         let step = steps.remove(ready.unwrap_or(0));
-        done[step.node.0 as usize] = true;
+        done[step.node] = true;
         ordered.push(step);
     }
     ordered

@@ -133,7 +133,7 @@ impl Search<'_> {
                 return;
             }
             at -= 1;
-            self.replace(NodeId(at as u32));
+            self.replace(NodeId::from(at));
         }
     }
 
@@ -171,7 +171,7 @@ impl Search<'_> {
             if at >= self.best.case.graph.symbols().len() {
                 return;
             }
-            match self.best.case.graph.symbols()[at].clone() {
+            match self.best.case.graph.symbols().raw[at].clone() {
                 SymbolInfo::Size { name, .. } => self.smaller_size(&name),
                 // The range of a static follows the sizes; there is nothing of its own to make smaller.
                 SymbolInfo::Static { .. } => {}

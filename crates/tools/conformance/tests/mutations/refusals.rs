@@ -355,7 +355,7 @@ fn read_for_nothing(
         let shape = binding.shape(graph, copy);
         let shape: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
         let dtype = graph.node(copy).dtype;
-        let at = copy.0 as usize;
+        let at = copy;
         memory.arrays[at] = Some(Array::zeros(dtype, &shape).expect("it is small"));
         let others = distinct_array(rng, dtype, &shape);
         memory.disturbed.insert(at, others);

@@ -1,5 +1,6 @@
 //! A random program, its schedules and what it computes.
 
+use loopwright_arena::TiVec;
 use loopwright_conformance::Rng;
 use loopwright_conformance::generate::{Arithmetic, Case, random_array, random_case};
 use loopwright_graph::{Array, Graph, NodeId, evaluate as reference};
@@ -13,16 +14,16 @@ use std::sync::Arc;
 
 /// The arrays of a program's parameters and results, by node.
 pub struct Memory {
-    pub arrays: Vec<Option<Array>>,
+    pub arrays: TiVec<NodeId, Option<Array>>,
     /// The state that a node is the new value of, by node.
-    states: Vec<Option<NodeId>>,
+    states: TiVec<NodeId, Option<NodeId>>,
     /// Steps whose readers find other values than were written, by node.
-    pub disturbed: BTreeMap<usize, Array>,
+    pub disturbed: BTreeMap<NodeId, Array>,
 }
 
 impl Memory {
-    fn home(&self, node: NodeId) -> usize {
-        self.states[node.0 as usize].unwrap_or(node).0 as usize
+    fn home(&self, node: NodeId) -> NodeId {
+        self.states[node].unwrap_or(node)
     }
 }
 
@@ -132,12 +133,12 @@ impl Subject {
     pub fn memory(&self, graph: &Graph) -> Memory {
         let nodes = graph.node_ids().count();
         let mut memory = Memory {
-            arrays: vec![None; nodes],
-            states: vec![None; nodes],
+            arrays: vec![None; nodes].into(),
+            states: vec![None; nodes].into(),
             disturbed: BTreeMap::new(),
         };
         for (node, array) in &self.case.inputs {
-            memory.arrays[node.0 as usize] = Some(array.clone());
+            memory.arrays[*node] = Some(array.clone());
         }
         let mut rng = Rng::new(self.garbage);
         for (output, (_, array)) in graph.outputs().iter().zip(&self.expected) {
@@ -145,10 +146,10 @@ impl Subject {
             if array.dtype() != DType::Bool && rng.chance(50) {
                 garbage.bytes_mut().fill(0xa5);
             }
-            memory.arrays[output.node.0 as usize] = Some(garbage);
+            memory.arrays[output.node] = Some(garbage);
         }
         for update in graph.updates() {
-            memory.states[update.value.0 as usize] = Some(update.state);
+            memory.states[update.value] = Some(update.state);
         }
         memory
     }

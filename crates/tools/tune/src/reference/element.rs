@@ -2,6 +2,7 @@
 
 use super::range::{Cell, Range, apply, rounding, smallest, spread};
 use crate::error::TuneError;
+use loopwright_arena::TiVec;
 use loopwright_graph::{Array, Binding, DimId, Graph, NodeId, NodeOp, View};
 use loopwright_ops::{
     DType, Op, ReduceOp, Scalar, argmax_prefers, argmin_prefers, bitcast, cast, total_less,
@@ -18,11 +19,11 @@ type Indices = SmallVec<[i64; 6]>;
 pub(super) struct Elements<'a> {
     pub(super) graph: &'a Graph,
     pub(super) binding: &'a Binding,
-    inputs: Vec<Option<&'a Array>>,
+    inputs: TiVec<NodeId, Option<&'a Array>>,
     /// Whether every rounding is where the program has it.
     strict: bool,
     /// Nodes whose elements are kept: those that fold, and those that several read.
-    kept: Vec<bool>,
+    kept: TiVec<NodeId, bool>,
     known: FxHashMap<(NodeId, usize), Cell>,
     deadline: Instant,
     computed: u64,
@@ -36,9 +37,9 @@ impl<'a> Elements<'a> {
         strict: bool,
         deadline: Instant,
     ) -> Elements<'a> {
-        let mut given = vec![None; graph.node_ids().count()];
+        let mut given: TiVec<NodeId, _> = vec![None; graph.node_ids().count()].into();
         for (node, array) in inputs {
-            given[node.0 as usize] = Some(array);
+            given[*node] = Some(array);
         }
         let consumers = graph.consumers();
         let delayed: FxHashSet<NodeId> = graph.delays().map(|delay| delay.of).collect();
@@ -52,7 +53,7 @@ impl<'a> Elements<'a> {
                     | NodeOp::Sort { .. }
                     | NodeOp::ArgSort { .. }
             );
-            folds || consumers[node.0 as usize].len() > 1 || delayed.contains(&node)
+            folds || consumers[node].len() > 1 || delayed.contains(&node)
         });
         Elements {
             graph,
@@ -86,10 +87,10 @@ impl<'a> Elements<'a> {
     pub(super) fn element(&mut self, node: NodeId, at: &[i64]) -> Result<Cell, TuneError> {
         let dims = &self.graph.node(node).dims;
         let flat = self.flat(dims, at);
-        if let Some(array) = self.inputs[node.0 as usize] {
+        if let Some(array) = self.inputs[node] {
             return Ok(Cell::exact(array.get_flat(flat)));
         }
-        if !self.kept[node.0 as usize] {
+        if !self.kept[node] {
             return self.compute(node, at);
         }
         if let Some(cell) = self.known.get(&(node, flat)) {
