@@ -6,10 +6,11 @@ use crate::loaded::{Loaded, PluginBackend};
 use crate::table::{self, Form};
 use crate::{host, library, trust};
 use loopwright_backend::{Backend, backends, register};
+use loopwright_threads::ProcessMutex;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A plug-in that was loaded. It stays loaded until the process ends, whatever becomes of this.
 #[derive(Clone, Debug)]
@@ -60,7 +61,7 @@ impl Plugin {
 }
 
 /// The names of all plug-ins that were loaded, with their files.
-static NAMES: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+static NAMES: ProcessMutex<BTreeMap<String, PathBuf>> = ProcessMutex::new(BTreeMap::new());
 
 /// Loads a plug-in.
 ///
@@ -96,14 +97,16 @@ pub unsafe fn from_entry(entry: Entry, path: &Path) -> Result<Plugin, PluginErro
         name: table.name.clone(),
         other,
     };
-    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    // Before the lock, which nothing is waited for under.
+    let is_known = backends().iter().any(|known| known.name() == table.name);
+    let mut names = NAMES.lock();
     if let Some(other) = names.get(&table.name) {
         return Err(taken(match other == path {
             true => "what was loaded from it before".to_owned(),
             false => format!("the plug-in {}", other.display()),
         }));
     }
-    if backends().iter().any(|known| known.name() == table.name) {
+    if is_known {
         return Err(taken("a backend that is built in".to_owned()));
     }
     names.insert(table.name.clone(), path.to_owned());

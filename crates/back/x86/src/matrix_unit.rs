@@ -2,6 +2,7 @@
 
 use crate::lower::{ROW_BYTES, ROWS};
 use loopwright_backend::MatrixUnit;
+use loopwright_threads::PerProcess;
 
 /// The tiles that code is written for.
 pub(crate) const SHAPE: MatrixUnit = MatrixUnit {
@@ -12,14 +13,8 @@ pub(crate) const SHAPE: MatrixUnit = MatrixUnit {
 
 /// Whether the processor has tiles of `bf16` and of 8-bit integers, the system keeps them, and lets this process use them.
 pub(crate) fn available() -> bool {
-    use std::sync::OnceLock;
-    static AVAILABLE: OnceLock<bool> = OnceLock::new();
-    if let Some(known) = AVAILABLE.get() {
-        return *known;
-    }
-    // Asked outside of the cell, which a fork in the meantime would leave half made in the child.
-    let asked = processor_has() && system_permits();
-    *AVAILABLE.get_or_init(|| asked)
+    static AVAILABLE: PerProcess<bool> = PerProcess::new();
+    *AVAILABLE.get_or_init(|| processor_has() && system_permits())
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -16,8 +16,8 @@ pub(crate) fn poll() -> Option<u64> {
 
 #[cfg(target_arch = "x86_64")]
 mod machine {
+    use loopwright_threads::PerProcess;
     use std::arch::x86_64::{__cpuid, __cpuid_count};
-    use std::sync::OnceLock;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// Bytes of the memory that `xsave` writes.
@@ -88,7 +88,7 @@ mod machine {
     }
 
     pub(super) fn poll() -> Option<u64> {
-        static BYTES: OnceLock<Option<usize>> = OnceLock::new();
+        static BYTES: PerProcess<Option<usize>> = PerProcess::new();
         let bytes = *BYTES.get_or_init(state_bytes);
         STATE_BYTES.store(bytes?, Ordering::Relaxed);
         Some(loopwright_x86_poll as *const () as usize as u64)

@@ -1,8 +1,9 @@
 //! Executable memory: written first, executable then, never both.
 
+use loopwright_threads::ProcessMutex;
 use std::io;
 use std::ptr::{self, NonNull};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::MutexGuard;
 
 use rustix::mm::{self, MapFlags, MprotectFlags, ProtFlags};
 use thiserror::Error;
@@ -126,14 +127,9 @@ impl Drop for Arena {
 
 /// All arenas of the process.
 fn arenas() -> MutexGuard<'static, Vec<Arena>> {
-    static ARENAS: Mutex<Vec<Arena>> = Mutex::new(Vec::new());
-    fn locked() -> MutexGuard<'static, Vec<Arena>> {
-        // Nothing in between leaves them half changed.
-        ARENAS.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-    static HELD: Once = Once::new();
-    HELD.call_once(|| loopwright_threads::hold_over_fork(|| Box::new(locked())));
-    locked()
+    static ARENAS: ProcessMutex<Vec<Arena>> = ProcessMutex::new(Vec::new());
+    // Nothing in between leaves them half changed.
+    ARENAS.lock()
 }
 
 /// Pages for code, untouchable as yet.

@@ -1,11 +1,12 @@
 //! The expression type: symbols, nodes, inspection, evaluation and substitution.
 
+use loopwright_threads::PerProcess;
 use loopwright_threads::interrupt::unwind_if_asked;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::sum::Sum;
@@ -134,13 +135,15 @@ impl Expr {
     /// The number `value`.
     pub fn constant(value: i64) -> Expr {
         // Nearly all the numbers in index expressions are small: these are made once and shared.
-        static SMALL: LazyLock<Vec<Expr>> = LazyLock::new(|| {
+        static SMALL: PerProcess<Vec<Expr>> = PerProcess::new();
+        let small = || {
             SHARED_CONSTANTS
                 .map(|value| Expr::from_kind(ExprKind::Const(value)))
                 .collect()
-        });
+        };
         if SHARED_CONSTANTS.contains(&value) {
-            return SMALL[(value - SHARED_CONSTANTS.start) as usize].clone();
+            let at = (value - SHARED_CONSTANTS.start) as usize;
+            return SMALL.get_or_init(small)[at].clone();
         }
         Expr::from_kind(ExprKind::Const(value))
     }

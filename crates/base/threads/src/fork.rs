@@ -3,22 +3,28 @@
 //!
 //! So everything with workers remembers in which process it was made, by the number of forks before. In a child, a pool runs
 //! its loops on the caller's thread, and the process has a new pool; queues refuse, with an error that says what happened. Locks of
-//! the whole process are held over a fork ([`hold_over_fork`]), so that they are free in the child.
+//! the whole process are held over a fork ([`ProcessMutex`]), so that they are free in the child.
+//!
+//! Nothing here waits in a [`Once`](std::sync::Once) or a [`OnceLock`](std::sync::OnceLock): a child that is forked while another
+//! thread is in one waits for that thread for ever.
 
 use crate::park::lock;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, Once};
+use std::sync::{Mutex, MutexGuard};
 
 /// How many forks lie between the first process and this one.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// Takes a lock of the whole process and gives its guard.
-type Hold = fn() -> Box<dyn Any>;
+/// A lock of the whole process.
+trait Hold: Sync {
+    /// Takes it, for the time of a fork, and gives its guard.
+    fn hold(&'static self) -> Box<dyn Any>;
+}
 
 /// The locks that are held over a fork, in the order in which they are taken.
-static HOLDS: Mutex<Vec<Hold>> = Mutex::new(Vec::new());
+static HOLDS: Mutex<Vec<&'static dyn Hold>> = Mutex::new(Vec::new());
 
 thread_local! {
     /// The guards of those locks, while this thread forks.
@@ -38,17 +44,54 @@ pub fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Has a lock of the whole process taken before every fork and let go of after it, in the parent and in the child: so no other
-/// thread holds it in the moment of the fork. It must not be held by who forks, nor while its holder waits for another such lock.
-pub fn hold_over_fork(hold: Hold) {
-    watch();
-    lock(&HOLDS).push(hold);
+/// A mutex of the whole process, which a fork waits for: no other thread holds it in the moment of the fork, and in the child it
+/// is free. It must not be held by who forks, nor while its holder waits for another one.
+///
+/// ```
+/// use loopwright_threads::ProcessMutex;
+///
+/// static NAMES: ProcessMutex<Vec<&str>> = ProcessMutex::new(Vec::new());
+/// NAMES.lock().push("x");
+/// assert_eq!(NAMES.lock().len(), 1);
+/// ```
+#[derive(Debug)]
+pub struct ProcessMutex<T> {
+    mutex: Mutex<T>,
+    held: AtomicBool,
 }
 
-/// The same, but for the first caller with a flag only. No `Once`: a child that is forked while one runs waits for its end for ever.
-pub(crate) fn hold_once(held: &AtomicBool, hold: Hold) {
+impl<T: Send + 'static> ProcessMutex<T> {
+    /// With this value.
+    pub const fn new(value: T) -> ProcessMutex<T> {
+        ProcessMutex {
+            mutex: Mutex::new(value),
+            held: AtomicBool::new(false),
+        }
+    }
+
+    /// Locks it. What a panic elsewhere left under the lock is taken as it is.
+    pub fn lock(&'static self) -> MutexGuard<'static, T> {
+        hold_over_fork(&self.held, self);
+        lock(&self.mutex)
+    }
+}
+
+impl<T: Send + 'static> Hold for ProcessMutex<T> {
+    fn hold(&'static self) -> Box<dyn Any> {
+        Box::new(lock(&self.mutex))
+    }
+}
+
+/// Has a lock taken before every fork from now on and let go of after it, in the parent and in the child. Where a fork is under
+/// way in another thread, it is waited for: whoever has come past this is seen by all later forks.
+fn hold_over_fork(held: &AtomicBool, hold: &'static dyn Hold) {
+    if held.load(Ordering::Acquire) {
+        return;
+    }
+    watch();
+    let mut holds = lock(&HOLDS);
     if !held.swap(true, Ordering::AcqRel) {
-        hold_over_fork(hold);
+        holds.push(hold);
     }
 }
 
@@ -57,14 +100,23 @@ pub(crate) fn hold_once(held: &AtomicBool, hold: Hold) {
 /// What is loaded may fork itself; it must not load anything through this meanwhile.
 pub fn linker() -> LinkerGuard {
     static HELD: AtomicBool = AtomicBool::new(false);
-    hold_once(&HELD, || match IN_LINKER.get() {
-        // Initialisers of a library that is being loaded fork: the child has the thread that holds the lock.
-        true => Box::new(()),
-        false => Box::new(lock(&LINKER)),
-    });
+    hold_over_fork(&HELD, &Linker);
     let held = lock(&LINKER);
     IN_LINKER.set(true);
     LinkerGuard { _held: held }
+}
+
+/// The dynamic linker's lock, for the time of a fork.
+struct Linker;
+
+impl Hold for Linker {
+    fn hold(&'static self) -> Box<dyn Any> {
+        match IN_LINKER.get() {
+            // Initialisers of a library that is being loaded fork: the child has the thread that holds the lock.
+            true => Box::new(()),
+            false => Box::new(lock(&LINKER)),
+        }
+    }
 }
 
 static LINKER: Mutex<()> = Mutex::new(());
@@ -87,15 +139,22 @@ impl Drop for LinkerGuard {
     }
 }
 
+/// Has [`GENERATION`] counted and the locks held from now on.
 #[cfg(unix)]
 fn watch() {
+    /// Whether the handlers are registered. Threads that come here at the same time register them more than once, which changes
+    /// nothing: of several calls for one fork, the first takes the locks and the first lets go of them.
+    static WATCHED: AtomicBool = AtomicBool::new(false);
+
     extern "C" fn prepare() {
         // A thread that ends has no such variable any more; then the locks stay as they are.
         let _ = HELD.try_with(|held| {
-            let holds = lock(&HOLDS);
             let mut held = held.borrow_mut();
-            held.extend(holds.iter().map(|hold| hold()));
-            held.push(Box::new(holds));
+            if held.is_empty() {
+                let holds = lock(&HOLDS);
+                held.extend(holds.iter().map(|lock| lock.hold()));
+                held.push(Box::new(holds));
+            }
         });
     }
 
@@ -108,16 +167,14 @@ fn watch() {
         parent();
     }
 
-    static WATCHED: Once = Once::new();
-    WATCHED.call_once(|| {
-        // SAFETY: the handlers are functions of this library, which stays loaded. Where they cannot be registered, for lack of
-        // memory, forks go unnoticed, as without them.
-        unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
-    });
+    if WATCHED.load(Ordering::Acquire) {
+        return;
+    }
+    // SAFETY: the handlers are functions of this library, which stays loaded. Where they cannot be registered, for lack of
+    // memory, forks go unnoticed, as without them.
+    unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
+    WATCHED.store(true, Ordering::Release);
 }
 
 #[cfg(not(unix))]
-fn watch() {
-    static WATCHED: Once = Once::new();
-    WATCHED.call_once(|| {});
-}
+fn watch() {}

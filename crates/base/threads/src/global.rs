@@ -1,27 +1,18 @@
 //! The fork-join pool of the process.
 
 use crate::error::ThreadsError;
-use crate::fork::hold_once;
+use crate::fork::ProcessMutex;
 use crate::fork_join::{ForkJoin, MOST_THREADS, Pinning, refuse_too_many};
-use crate::park::lock;
 use std::ffi::OsStr;
 use std::num::NonZero;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::OnceLock;
 
 /// The pool, or why there is none, from its first use on.
 static GLOBAL: OnceLock<Result<ForkJoin, ThreadsError>> = OnceLock::new();
 
 /// How many threads it is to have, if somebody said. Locked while the pool is made, so that what is said
-/// is either heeded or refused, and no fork finds it half made.
-static CONFIGURED: Mutex<Option<NonZero<usize>>> = Mutex::new(None);
-
-/// Locks what the pool is to be. A fork waits until the pool is made, so that a child finds it made or not begun.
-fn configured() -> MutexGuard<'static, Option<NonZero<usize>>> {
-    static HELD: AtomicBool = AtomicBool::new(false);
-    hold_once(&HELD, || Box::new(lock(&CONFIGURED)));
-    lock(&CONFIGURED)
-}
+/// is either heeded or refused. A fork waits until the pool is made, so that a child finds it made or not begun.
+static CONFIGURED: ProcessMutex<Option<NonZero<usize>>> = ProcessMutex::new(None);
 
 impl ForkJoin {
     /// The pool of the process, made on first use: as many threads as
@@ -36,7 +27,7 @@ impl ForkJoin {
         let pool = match GLOBAL.get() {
             Some(pool) => pool,
             None => {
-                let configured = configured();
+                let configured = CONFIGURED.lock();
                 GLOBAL.get_or_init(|| new_pool(*configured))
             }
         };
@@ -55,7 +46,7 @@ impl ForkJoin {
     /// could not be made, why.
     pub fn configure(threads: NonZero<usize>) -> Result<(), ThreadsError> {
         refuse_too_many(threads)?;
-        let mut configured = configured();
+        let mut configured = CONFIGURED.lock();
         match GLOBAL.get() {
             None => *configured = Some(threads),
             Some(Err(error)) => return Err(error.clone()),
@@ -81,12 +72,9 @@ fn new_pool(configured: Option<NonZero<usize>>) -> Result<ForkJoin, ThreadsError
 
 /// The pool of a process that was forked from one with a pool; one for each such process.
 fn in_child() -> Result<&'static ForkJoin, ThreadsError> {
-    static POOL: Mutex<Option<&'static ForkJoin>> = Mutex::new(None);
-    static HELD: AtomicBool = AtomicBool::new(false);
-    hold_once(&HELD, || Box::new(lock(&POOL)));
-    // Before the other lock: a fork takes them in this order.
-    let configured = *configured();
-    let mut pool = lock(&POOL);
+    static POOL: ProcessMutex<Option<&'static ForkJoin>> = ProcessMutex::new(None);
+    let configured = *CONFIGURED.lock();
+    let mut pool = POOL.lock();
     match *pool {
         Some(pool) if pool.has_workers() => Ok(pool),
         // Kept as long as the process, as the first one is.

@@ -15,6 +15,7 @@
 //! A kernel that is under way when the answer is yes is left to end by itself for [`GRACE`], so that states that it updates in
 //! place stay whole wherever that is possible. After that it is *cut*: what it was to write is not there.
 
+use crate::fork::ProcessMutex;
 use crate::fork::generation;
 use crate::park::lock;
 use std::cell::Cell;
@@ -68,7 +69,7 @@ struct Region {
 type Ask = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// Those that nobody has.
-static FREE: Mutex<Vec<&'static Region>> = Mutex::new(Vec::new());
+static FREE: ProcessMutex<Vec<&'static Region>> = ProcessMutex::new(Vec::new());
 
 /// What a thread knows of the scope that it is in.
 #[derive(Clone, Copy)]
@@ -109,7 +110,7 @@ impl Interrupts {
     /// A question. It is put on the thread that calls [`scope`](Interrupts::scope), forty times a second at most, and no
     /// more once it was answered with yes.
     pub fn new(ask: impl Fn() -> bool + Send + Sync + 'static) -> Interrupts {
-        let free = lock(&FREE).pop();
+        let free = FREE.lock().pop();
         let region = free.unwrap_or_else(|| {
             Box::leak(Box::new(Region {
                 ask: Mutex::new(None),
@@ -148,7 +149,7 @@ impl Interrupts {
 impl Drop for Interrupts {
     fn drop(&mut self) {
         let asked = lock(&self.region.ask).take();
-        lock(&FREE).push(self.region);
+        FREE.lock().push(self.region);
         drop(asked);
     }
 }

@@ -74,7 +74,7 @@ mod task_queue;
 
 pub use error::{Cause, Failure, ThreadsError};
 pub use event::Event;
-pub use fork::{LinkerGuard, generation, hold_over_fork, linker};
+pub use fork::{LinkerGuard, ProcessMutex, generation, linker};
 pub use fork_join::{ForkJoin, Pinning};
 pub use observe::{LoopObserver, LoopThread, observing};
 pub use per_process::PerProcess;

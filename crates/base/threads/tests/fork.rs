@@ -1,8 +1,11 @@
 //! Forks while other threads compute: children compute too, or are told why not, and nobody hangs.
 #![cfg(unix)]
 
-use loopwright_threads::{ForkJoin, Job, Pinning, TaskQueue, ThreadsError, generation};
+use loopwright_threads::{
+    ForkJoin, Job, Pinning, ProcessMutex, TaskQueue, ThreadsError, generation,
+};
 use std::num::NonZero;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -105,4 +108,33 @@ fn a_child_has_a_pool_of_its_own_with_threads() {
         pool.is_ok_and(|pool| sum(pool) == 499_500)
             && in_child(|| ForkJoin::global().is_ok_and(|pool| sum(pool) == 499_500))
     }));
+}
+
+#[test]
+fn a_lock_that_is_first_taken_while_another_thread_forks_is_free_in_the_child() {
+    static HELD: ProcessMutex<()> = ProcessMutex::new(());
+    static NEW: ProcessMutex<u32> = ProcessMutex::new(1);
+    let (taken, wait) = (Barrier::new(3), Duration::from_millis(100));
+    let well = std::thread::scope(|scope| {
+        // The fork waits for this one's lock, in the middle of taking all that are known.
+        scope.spawn(|| {
+            let held = HELD.lock();
+            taken.wait();
+            std::thread::sleep(3 * wait);
+            drop(held);
+        });
+        // Takes a lock for the first time meanwhile.
+        scope.spawn(|| {
+            taken.wait();
+            std::thread::sleep(wait);
+            *NEW.lock() += 1;
+        });
+        taken.wait();
+        in_child(|| {
+            drop(HELD.lock());
+            *NEW.lock() == 1
+        })
+    });
+    assert!(well);
+    assert_eq!(*NEW.lock(), 2);
 }

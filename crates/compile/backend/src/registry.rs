@@ -9,9 +9,10 @@ use crate::loop_backend::{LoopBackend, LoopExecutable};
 use crate::timeline::stage;
 use crate::unit::CompileUnit;
 use loopwright_kernel::Module;
+use loopwright_threads::ProcessMutex;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A backend, whichever way it came in: what everybody above holds. What it says of itself is that of
 /// [`Describe`]. Clones are the same backend.
@@ -276,7 +277,7 @@ macro_rules! register_backend {
 }
 
 /// Backends that came while the process was running, with their priority.
-static ADDED: Mutex<Vec<(i32, Backend)>> = Mutex::new(Vec::new());
+static ADDED: ProcessMutex<Vec<(i32, Backend)>> = ProcessMutex::new(Vec::new());
 
 /// Makes a backend known to every front end of this process from now on, as
 /// [`register_backend!`](crate::register_backend) does when it is linked.
@@ -284,9 +285,11 @@ static ADDED: Mutex<Vec<(i32, Backend)>> = Mutex::new(Vec::new());
 /// # Errors
 /// [`BackendError::NameTaken`] where there is one of that name.
 pub fn register(priority: i32, backend: Backend) -> Result<(), BackendError> {
-    let mut added = ADDED.lock().unwrap_or_else(PoisonError::into_inner);
-    let taken = |(_, known): (i32, Backend)| known.name() == backend.name();
-    if linked().chain(added.iter().cloned()).any(taken) {
+    let taken = |(_, known): &(i32, Backend)| known.name() == backend.name();
+    // Before the lock, which nothing is waited for under.
+    let taken_by_linked = linked().any(|known| taken(&known));
+    let mut added = ADDED.lock();
+    if taken_by_linked || added.iter().any(taken) {
         return Err(BackendError::NameTaken {
             name: backend.name().to_owned(),
         });
@@ -303,7 +306,7 @@ fn linked() -> impl Iterator<Item = (i32, Backend)> {
 
 /// Every backend that is linked in or was registered since, most preferred first, then by name.
 pub fn backends() -> Vec<Backend> {
-    let added = ADDED.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let added = ADDED.lock().clone();
     let mut found: Vec<(i32, Backend)> = linked().chain(added).collect();
     found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name().cmp(b.1.name())));
     found.into_iter().map(|(_, backend)| backend).collect()

@@ -6,8 +6,9 @@
 //! that says whose size it is.
 
 use loopwright_symbolic::{Expr, ExprKind, Symbol, affine, isolate};
+use loopwright_threads::ProcessMutex;
 use rustc_hash::FxHashMap;
-use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::sync::MutexGuard;
 
 /// Symbols below this stand for the axes of a view's result, by their place.
 const FIRST_UNKNOWN: u32 = 64;
@@ -37,7 +38,6 @@ struct Unknown {
     value: Option<Expr>,
 }
 
-#[derive(Default)]
 struct Table {
     unknowns: Vec<Unknown>,
     /// Equations that hold for more than one value of their unknown; they decide if nothing else does.
@@ -45,17 +45,11 @@ struct Table {
 }
 
 fn table() -> MutexGuard<'static, Table> {
-    static TABLE: OnceLock<Mutex<Table>> = OnceLock::new();
-    fn locked() -> MutexGuard<'static, Table> {
-        TABLE
-            .get_or_init(Mutex::default)
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-    static HELD: Once = Once::new();
-    // Free in a child that is forked while another thread looks something up.
-    HELD.call_once(|| loopwright_threads::hold_over_fork(|| Box::new(locked())));
-    locked()
+    static TABLE: ProcessMutex<Table> = ProcessMutex::new(Table {
+        unknowns: Vec::new(),
+        open: Vec::new(),
+    });
+    TABLE.lock()
 }
 
 /// A size that is inferred from use. `owner` says whose it is, for the error where nothing decides it.

@@ -5,11 +5,11 @@
 //! pattern and looked at when the array goes), and begins behind another. It costs two system calls and at least three pages an
 //! array, and a system has a limit of mappings for a process.
 
-use std::sync::OnceLock;
+use loopwright_threads::PerProcess;
 
 /// Whether arrays are guarded.
 pub(crate) fn is_on() -> bool {
-    static ON: OnceLock<bool> = OnceLock::new();
+    static ON: PerProcess<bool> = PerProcess::new();
     *ON.get_or_init(|| {
         cfg!(unix) && std::env::var("LOOPWRIGHT_GUARD_PAGES").is_ok_and(|value| value.trim() == "1")
     })

@@ -1,7 +1,7 @@
 //! GDB's interface for generated code: a list of objects in memory, and a function that GDB stops in when it changes.
 
+use loopwright_threads::ProcessMutex;
 use std::ptr::{self, NonNull};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// An object in the list. The layout is GDB's.
 #[repr(C)]
@@ -45,12 +45,8 @@ extern "C" fn __jit_debug_register_code() {
     unsafe { std::arch::asm!("") };
 }
 
-static LOCK: Mutex<()> = Mutex::new(());
-
-fn lock() -> MutexGuard<'static, ()> {
-    // The list is never left half changed, so a panic elsewhere with the lock held does not matter.
-    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// The list is never left half changed, so a panic elsewhere with the lock held does not matter.
+static LOCK: ProcessMutex<()> = ProcessMutex::new(());
 
 /// An object that GDB knows until this is dropped.
 #[derive(Debug)]
@@ -75,7 +71,7 @@ impl Registration {
             size: object.len() as u64,
         });
         let entry = NonNull::from(Box::leak(entry));
-        let _guard = lock();
+        let _guard = LOCK.lock();
         let descriptor = &raw mut __jit_debug_descriptor;
         // SAFETY: with the lock held nobody else touches the list; every entry in it is alive, because its registration
         // takes it out before it is freed.
@@ -97,7 +93,7 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        let _guard = lock();
+        let _guard = LOCK.lock();
         let descriptor = &raw mut __jit_debug_descriptor;
         // SAFETY: as in `new`; the entry was leaked from a box there and leaves the list before it is freed.
         unsafe {
@@ -137,7 +133,7 @@ mod tests {
 
     /// The sizes of all objects in the list, first to last, walked both ways.
     fn listed() -> Vec<u64> {
-        let _guard = lock();
+        let _guard = LOCK.lock();
         let mut sizes = Vec::new();
         // SAFETY: the lock is held.
         unsafe {

@@ -46,7 +46,7 @@ use loopwright_text::escape;
 use meta::{KeptFile, Meta, checksum};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 /// The extension of the file that makes an entry of the files beside it.
@@ -155,14 +155,14 @@ impl Cache {
 /// What came of using a cache, or `None` with a warning on the standard error. A cache only saves time: one that cannot be
 /// read, written or trusted makes nothing fail. One warning is enough for a process.
 pub fn usable<T>(result: Result<T, CacheError>) -> Option<T> {
-    static TOLD: Once = Once::new();
+    static TOLD: AtomicBool = AtomicBool::new(false);
     result
         .inspect_err(|error| {
-            TOLD.call_once(|| {
+            if !TOLD.swap(true, Ordering::Relaxed) {
                 let text = format!("warning: compiled code is not kept: {error}; LOOPWRIGHT_CACHE_DIR names another directory\n");
                 // Where stderr is gone there is nobody to tell.
                 let _ = io::stderr().write_all(escape(&text).as_bytes());
-            });
+            }
         })
         .ok()
 }

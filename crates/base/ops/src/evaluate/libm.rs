@@ -11,7 +11,7 @@ macro_rules! functions {
     ($($name:ident = $single:ident, $double:ident ( $($operand:ident),* );)*) => {
         #[cfg(unix)]
         mod c {
-            use std::sync::OnceLock;
+            use loopwright_threads::PerProcess;
 
             /// What the linker makes of the names, for programs without loaded libraries.
             mod linked {
@@ -29,7 +29,7 @@ macro_rules! functions {
             $(
                 pub(super) fn $single($($operand: f32),*) -> f32 {
                     type Function = extern "C" fn($(functions!(@f32 $operand)),*) -> f32;
-                    static FOUND: OnceLock<Function> = OnceLock::new();
+                    static FOUND: PerProcess<Function> = PerProcess::new();
                     let function = FOUND.get_or_init(|| {
                         match super::loaded(concat!(stringify!($single), "\0")) {
                             // SAFETY: the C library's function of that name has this signature and
@@ -48,7 +48,7 @@ macro_rules! functions {
 
                 pub(super) fn $double($($operand: f64),*) -> f64 {
                     type Function = extern "C" fn($(functions!(@f64 $operand)),*) -> f64;
-                    static FOUND: OnceLock<Function> = OnceLock::new();
+                    static FOUND: PerProcess<Function> = PerProcess::new();
                     let function = FOUND.get_or_init(|| {
                         match super::loaded(concat!(stringify!($double), "\0")) {
                             // SAFETY: the C library's function of that name has this signature and
@@ -91,6 +91,8 @@ macro_rules! functions {
 #[cfg(unix)]
 fn loaded(name: &str) -> Option<*mut libc::c_void> {
     debug_assert!(name.ends_with('\0'));
+    // It takes the dynamic linker's locks.
+    let _linker = loopwright_threads::linker();
     // SAFETY: the name is NUL-terminated, and looking a name up changes nothing.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr().cast()) };
     (!found.is_null()).then_some(found)
