@@ -180,6 +180,102 @@ ops! {
     MulAdd "mul_add" (3 Number Same false 2) "a * b + c; floats round once (narrow floats once in f32 and once to their own precision).";
 }
 
+/// The ops of a family, as a pattern: what a `match` without a catch-all arm names instead of a list.
+///
+/// `Any`, `Number`, `Float`, `Int`, `Bits` and `Word` are the ops of that [`Class`](crate::Class); `Comparison` and `Library`, those
+/// that the C library's mathematics has a function for, are parts of them.
+///
+/// ```
+/// use loopwright_ops::{Op, ops_of};
+///
+/// assert!(matches!(Op::Exp, ops_of!(Library)) && matches!(Op::Exp, ops_of!(Float)));
+/// assert!(!matches!(Op::Pow, ops_of!(Float)), "integers have powers, too");
+/// ```
+#[macro_export]
+macro_rules! ops_of {
+    (Any) => {
+        $crate::Op::Copy
+            | $crate::Op::Select
+            | $crate::Op::Min
+            | $crate::Op::Max
+            | $crate::ops_of!(Comparison)
+    };
+    (Comparison) => {
+        $crate::Op::Eq
+            | $crate::Op::Ne
+            | $crate::Op::Lt
+            | $crate::Op::Le
+            | $crate::Op::Gt
+            | $crate::Op::Ge
+    };
+    (Number) => {
+        $crate::Op::Neg
+            | $crate::Op::Abs
+            | $crate::Op::Sign
+            | $crate::Op::Floor
+            | $crate::Op::Ceil
+            | $crate::Op::Round
+            | $crate::Op::Trunc
+            | $crate::Op::Add
+            | $crate::Op::Sub
+            | $crate::Op::Mul
+            | $crate::Op::Div
+            | $crate::Op::FloorDiv
+            | $crate::Op::Rem
+            | $crate::Op::Mod
+            | $crate::Op::Pow
+            | $crate::Op::MulAdd
+    };
+    (Float) => {
+        $crate::Op::Recip
+            | $crate::Op::Sqrt
+            | $crate::Op::Rsqrt
+            | $crate::Op::CopySign
+            | $crate::Op::IsNan
+            | $crate::Op::IsInf
+            | $crate::Op::IsFinite
+            | $crate::ops_of!(FloatLibrary)
+    };
+    (Library) => {
+        $crate::Op::Pow | $crate::ops_of!(FloatLibrary)
+    };
+    (FloatLibrary) => {
+        $crate::Op::Cbrt
+            | $crate::Op::Exp
+            | $crate::Op::Exp2
+            | $crate::Op::Expm1
+            | $crate::Op::Log
+            | $crate::Op::Log2
+            | $crate::Op::Log10
+            | $crate::Op::Log1p
+            | $crate::Op::Sin
+            | $crate::Op::Cos
+            | $crate::Op::Tan
+            | $crate::Op::Asin
+            | $crate::Op::Acos
+            | $crate::Op::Atan
+            | $crate::Op::Sinh
+            | $crate::Op::Cosh
+            | $crate::Op::Tanh
+            | $crate::Op::Asinh
+            | $crate::Op::Acosh
+            | $crate::Op::Atanh
+            | $crate::Op::Erf
+            | $crate::Op::Erfc
+            | $crate::Op::Atan2
+            | $crate::Op::Hypot
+    };
+    (Int) => {
+        $crate::Op::Popcount | $crate::Op::Clz | $crate::Op::Ctz | $crate::Op::Shl | $crate::Op::Shr
+    };
+    (Bits) => {
+        $crate::Op::Not | $crate::Op::And | $crate::Op::Or | $crate::Op::Xor
+    };
+    (Word) => {
+        $crate::Op::Threefry
+    };
+}
+
 impl Op {
     /// The op's name in every text form.
     pub const fn name(self) -> &'static str {
@@ -362,5 +458,33 @@ impl ReduceOp {
 impl fmt::Display for ReduceOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_patterns_of_classes_are_the_table() {
+        for &op in Op::ALL {
+            let class = match op {
+                ops_of!(Any) => Class::Any,
+                ops_of!(Number) => Class::Number,
+                ops_of!(Float) => Class::Float,
+                ops_of!(Int) => Class::Int,
+                ops_of!(Bits) => Class::Bits,
+                ops_of!(Word) => Class::Word,
+            };
+            assert_eq!(class, op.info().class, "{op}");
+            let library = matches!(op, ops_of!(Library));
+            assert_eq!(library, op.library_function().is_some(), "{op}");
+            let comparison = matches!(op, ops_of!(Comparison));
+            assert_eq!(
+                comparison,
+                class == Class::Any && op.info().output == Output::Bool,
+                "{op}"
+            );
+        }
     }
 }

@@ -2,10 +2,10 @@
 
 use super::types::{is_narrow, unsigned};
 use super::{compared, convert, converted, helper};
-use crate::dialect::{Dialect, LoopHint, Spelled};
+use crate::dialect::{Dialect, LoopHint, Refusal, Spelled};
 use crate::expression::{Expr, Precedence};
 use crate::pieces::Pieces;
-use loopwright_ops::{DType, Kind, Op, Output};
+use loopwright_ops::{DType, Kind, Op, Output, ops_of};
 
 /// The text of an op on scalars of `dtype` (for `select`, the dtype of what is chosen).
 pub(crate) fn map<D: Dialect + ?Sized>(
@@ -127,12 +127,19 @@ pub(crate) fn function<D: Dialect + ?Sized>(
     pieces.need(&name, |pieces| {
         let body = match dialect.function_body(op, dtype, pieces)? {
             Some(body) => body,
-            None => match dtype.kind() {
-                _ if is_narrow(dtype) => narrow_body(dialect, op, dtype, letters, pieces)?,
-                Kind::Float => float_body(dialect, op, dtype, pieces)?,
-                Kind::Signed | Kind::Unsigned => int_body(dialect, op, dtype),
-                Kind::Bool => unreachable!("every op on bool is an operator"),
-            },
+            None => {
+                let body = match dtype.kind() {
+                    _ if is_narrow(dtype) => {
+                        Some(narrow_body(dialect, op, dtype, letters, pieces)?)
+                    }
+                    Kind::Float => float_body(dialect, op, dtype, pieces)?,
+                    Kind::Signed | Kind::Unsigned => int_body(dialect, op, dtype),
+                    Kind::Bool => None,
+                };
+                body.ok_or_else(|| {
+                    Refusal(format!("has `{op}` on {dtype}, which no function computes"))
+                })?
+            }
         };
         let signature = format!("{result} {name}({})", params.join(", "));
         Ok(helper(dialect, &signature, &body))
@@ -163,66 +170,38 @@ fn narrow_body<D: Dialect + ?Sized>(
     })
 }
 
-/// The name of the mathematics library's function for an op, in single and double precision.
-fn math_function(op: Op) -> Option<[&'static str; 2]> {
-    Some(match op {
-        Op::Cbrt => ["cbrtf", "cbrt"],
-        Op::Exp => ["expf", "exp"],
-        Op::Exp2 => ["exp2f", "exp2"],
-        Op::Expm1 => ["expm1f", "expm1"],
-        Op::Log => ["logf", "log"],
-        Op::Log2 => ["log2f", "log2"],
-        Op::Log10 => ["log10f", "log10"],
-        Op::Log1p => ["log1pf", "log1p"],
-        Op::Sin => ["sinf", "sin"],
-        Op::Cos => ["cosf", "cos"],
-        Op::Tan => ["tanf", "tan"],
-        Op::Asin => ["asinf", "asin"],
-        Op::Acos => ["acosf", "acos"],
-        Op::Atan => ["atanf", "atan"],
-        Op::Sinh => ["sinhf", "sinh"],
-        Op::Cosh => ["coshf", "cosh"],
-        Op::Tanh => ["tanhf", "tanh"],
-        Op::Asinh => ["asinhf", "asinh"],
-        Op::Acosh => ["acoshf", "acosh"],
-        Op::Atanh => ["atanhf", "atanh"],
-        Op::Erf => ["erff", "erf"],
-        Op::Erfc => ["erfcf", "erfc"],
-        Op::Pow => ["powf", "pow"],
-        Op::Atan2 => ["atan2f", "atan2"],
-        Op::Hypot => ["hypotf", "hypot"],
-        Op::Rem | Op::Mod => ["fmodf", "fmod"],
-        _ => return None,
-    })
-}
-
+/// The body of a function on floats; nothing where the op is an operator, or none of floats.
 fn float_body<D: Dialect + ?Sized>(
     dialect: &D,
     op: Op,
     dtype: DType,
     pieces: &mut Pieces,
-) -> Spelled<String> {
-    let (s, t, single) = match dtype {
-        DType::F32 => ("f", "float", true),
-        _ => ("", "double", false),
+) -> Spelled<Option<String>> {
+    let (s, t, at) = match dtype {
+        DType::F32 => ("f", "float", 0),
+        _ => ("", "double", 1),
     };
     let builtin = |name: &str| dialect.builtin(&format!("{name}{s}"));
-    if let Some([f32_name, f64_name]) = math_function(op) {
-        let name = if single { f32_name } else { f64_name };
+    let library = match op {
+        Op::Rem | Op::Mod => Some(["fmodf", "fmod"]),
+        _ => op.library_function(),
+    };
+    if let Some(names) = library {
+        let name = names[at];
         let arity = op.arity();
         pieces.math(name);
         if let Some(declaration) = dialect.math_declaration(name, t, arity) {
             pieces.need(name, |_| Ok(declaration))?;
         }
         if op == Op::Mod {
-            return Ok(format!(
+            return Ok(Some(format!(
                 "{t} r = {name}(a, b); \
                  return r == 0 ? {}(0, b) : (r < 0) != (b < 0) ? r + b : r;",
                 builtin("copysign")
-            ));
+            )));
         }
         let arguments = if arity == 1 { "a" } else { "a, b" };
-        return Ok(format!("return {name}({arguments});"));
+        return Ok(Some(format!("return {name}({arguments});")));
     }
     let value = match op {
         Op::Abs => format!("{}(a)", builtin("fabs")),
@@ -244,62 +223,25 @@ fn float_body<D: Dialect + ?Sized>(
         Op::Max => "a > b || a != a ? a : b".to_owned(),
         Op::MulAdd => format!("{}(a, b, c)", builtin("fma")),
         Op::Copy
+        | Op::Select
         | Op::Neg
-        | Op::Not
-        | Op::Cbrt
-        | Op::Exp
-        | Op::Exp2
-        | Op::Expm1
-        | Op::Log
-        | Op::Log2
-        | Op::Log10
-        | Op::Log1p
-        | Op::Sin
-        | Op::Cos
-        | Op::Tan
-        | Op::Asin
-        | Op::Acos
-        | Op::Atan
-        | Op::Sinh
-        | Op::Cosh
-        | Op::Tanh
-        | Op::Asinh
-        | Op::Acosh
-        | Op::Atanh
-        | Op::Erf
-        | Op::Erfc
-        | Op::Popcount
-        | Op::Clz
-        | Op::Ctz
         | Op::Add
         | Op::Sub
         | Op::Mul
         | Op::Div
         | Op::Rem
         | Op::Mod
-        | Op::Pow
-        | Op::Atan2
-        | Op::Hypot
-        | Op::Eq
-        | Op::Ne
-        | Op::Lt
-        | Op::Le
-        | Op::Gt
-        | Op::Ge
-        | Op::And
-        | Op::Or
-        | Op::Xor
-        | Op::Shl
-        | Op::Shr
-        | Op::Threefry
-        | Op::Select => {
-            unreachable!("`{op}` on floats is an operator, a library function or nothing")
-        }
+        | ops_of!(Library)
+        | ops_of!(Comparison)
+        | ops_of!(Bits)
+        | ops_of!(Int)
+        | ops_of!(Word) => return Ok(None),
     };
-    Ok(format!("return {value};"))
+    Ok(Some(format!("return {value};")))
 }
 
-fn int_body<D: Dialect + ?Sized>(dialect: &D, op: Op, dtype: DType) -> String {
+/// The body of a function on integers; nothing where the op is an operator, or none of integers.
+fn int_body<D: Dialect + ?Sized>(dialect: &D, op: Op, dtype: DType) -> Option<String> {
     let signed = dtype.kind() == Kind::Signed;
     let bits = dtype.bits();
     let u = unsigned(dtype);
@@ -320,15 +262,19 @@ fn int_body<D: Dialect + ?Sized>(dialect: &D, op: Op, dtype: DType) -> String {
         Op::Sign if signed => "(a > 0) - (a < 0)".to_owned(),
         Op::Sign => "a != 0".to_owned(),
         Op::Popcount => {
-            return format!("int n = 0; for ({u} u = ({u})a; u; u &= u - 1) n++; return n;");
+            return Some(format!(
+                "int n = 0; for ({u} u = ({u})a; u; u &= u - 1) n++; return n;"
+            ));
         }
         Op::Clz => {
-            return format!("int n = {bits}; for ({u} u = ({u})a; u; u >>= 1) n--; return n;");
+            return Some(format!(
+                "int n = {bits}; for ({u} u = ({u})a; u; u >>= 1) n--; return n;"
+            ));
         }
         Op::Ctz => {
-            return format!(
+            return Some(format!(
                 "int n = 0; for ({u} u = ({u})a; n < {bits} && !(u & 1); u >>= 1) n++; return n;"
-            );
+            ));
         }
         Op::Div if signed => format!("b == 0 ? 0 : b == -1 ? {minus} : a / b"),
         Op::Div | Op::FloorDiv if !signed => "b == 0 ? 0 : a / b".to_owned(),
@@ -346,68 +292,30 @@ fn int_body<D: Dialect + ?Sized>(dialect: &D, op: Op, dtype: DType) -> String {
             } else {
                 ""
             };
-            return format!(
+            return Some(format!(
                 "{negative}uint64_t r = 1, s = a; \
                  for ({u} n = b; n; n >>= 1) {{ if (n & 1) r *= s; s *= s; }} return r;"
-            );
+            ));
         }
         Op::Min => "a < b ? a : b".to_owned(),
         Op::Max => "a > b ? a : b".to_owned(),
         Op::Shl => format!("({u})b < {bits} ? (uint64_t)a << b : 0"),
         Op::Shr if signed => format!("a >> (({u})b < {bits} ? b : {})", bits - 1),
         Op::Shr => format!("b < {bits} ? a >> b : 0"),
-        Op::Threefry => return threefry(dialect),
+        Op::Threefry => return Some(threefry(dialect)),
         Op::Copy
-        | Op::Not
-        | Op::Recip
-        | Op::Sqrt
-        | Op::Rsqrt
-        | Op::Cbrt
-        | Op::Exp
-        | Op::Exp2
-        | Op::Expm1
-        | Op::Log
-        | Op::Log2
-        | Op::Log10
-        | Op::Log1p
-        | Op::Sin
-        | Op::Cos
-        | Op::Tan
-        | Op::Asin
-        | Op::Acos
-        | Op::Atan
-        | Op::Sinh
-        | Op::Cosh
-        | Op::Tanh
-        | Op::Asinh
-        | Op::Acosh
-        | Op::Atanh
-        | Op::Erf
-        | Op::Erfc
+        | Op::Select
         | Op::Floor
         | Op::Ceil
         | Op::Round
         | Op::Trunc
-        | Op::IsNan
-        | Op::IsInf
-        | Op::IsFinite
         | Op::Div
         | Op::Rem
-        | Op::Atan2
-        | Op::Hypot
-        | Op::CopySign
-        | Op::Eq
-        | Op::Ne
-        | Op::Lt
-        | Op::Le
-        | Op::Gt
-        | Op::Ge
-        | Op::And
-        | Op::Or
-        | Op::Xor
-        | Op::Select => unreachable!("`{op}` on integers is an operator or nothing"),
+        | ops_of!(Comparison)
+        | ops_of!(Bits)
+        | ops_of!(Float) => return None,
     };
-    format!("return {value};")
+    Some(format!("return {value};"))
 }
 
 /// Threefry-2x32 with 20 rounds.

@@ -2,7 +2,7 @@
 
 use super::code::{Code, int_dtype, is_narrow};
 use crate::ffi::{Binary, Compare, Ty, Unary, Val, types};
-use loopwright_ops::{DType, Kind, Op, Output};
+use loopwright_ops::{DType, Kind, Op, Output, ops_of};
 
 impl Code<'_, '_> {
     /// An op on scalars of `dtype` (for `select`, the dtype of what is chosen). Operands are variables or
@@ -23,12 +23,13 @@ impl Code<'_, '_> {
                 .iter()
                 .map(|&place| code.context().value(place))
                 .collect();
-            match dtype.kind() {
-                _ if is_narrow(dtype) => code.narrow_op(op, dtype, &values),
+            let value = match dtype.kind() {
+                _ if is_narrow(dtype) => Some(code.narrow_op(op, dtype, &values)),
                 Kind::Float => code.float_op(op, dtype, &values),
                 Kind::Signed | Kind::Unsigned => code.int_op(op, dtype, &values),
-                Kind::Bool => unreachable!("every op on bool is an operator, not `{op}`"),
-            }
+                Kind::Bool => None,
+            };
+            value.expect("a valid module applies ops to their dtypes, and this one is no operator")
         })
     }
 
@@ -123,12 +124,17 @@ impl Code<'_, '_> {
         self.context().call(function, arguments)
     }
 
-    fn float_op(&mut self, op: Op, dtype: DType, operands: &[Val]) -> Val {
+    /// The value of a function on floats; nothing where the op is an operator, or none of floats.
+    fn float_op(&mut self, op: Op, dtype: DType, operands: &[Val]) -> Option<Val> {
         let ty = self.shared.scalar(dtype);
-        if let Some(name) = math_function(op) {
+        let library = match op {
+            Op::Rem | Op::Mod => Some("fmod"),
+            _ => op.library_function().map(|[_, double]| double),
+        };
+        if let Some(name) = library {
             let value = self.math(name, dtype, operands);
             if op != Op::Mod {
-                return value;
+                return Some(value);
             }
             let b = operands[1];
             let r = self.keep(ty, value);
@@ -139,12 +145,12 @@ impl Code<'_, '_> {
             let differ = self.compare(Compare::Ne, signs[0], signs[1]);
             let other = self.pick(differ, dtype, sum, r);
             let exact = self.compare(Compare::Eq, r, zero);
-            return self.pick(exact, dtype, none, other);
+            return Some(self.pick(exact, dtype, none, other));
         }
         let a = operands[0];
         let [zero, one, minus, infinity] =
             [0.0, 1.0, -1.0, f64::INFINITY].map(|value| self.number(dtype, 1, value));
-        match op {
+        Some(match op {
             Op::Abs => self.float_builtin("fabs", dtype, &[a]),
             Op::Sign => {
                 let negative = self.compare(Compare::Lt, a, zero);
@@ -193,58 +199,20 @@ impl Code<'_, '_> {
             }
             Op::MulAdd => self.float_builtin("fma", dtype, operands),
             Op::Copy
+            | Op::Select
             | Op::Neg
-            | Op::Not
-            | Op::Cbrt
-            | Op::Exp
-            | Op::Exp2
-            | Op::Expm1
-            | Op::Log
-            | Op::Log2
-            | Op::Log10
-            | Op::Log1p
-            | Op::Sin
-            | Op::Cos
-            | Op::Tan
-            | Op::Asin
-            | Op::Acos
-            | Op::Atan
-            | Op::Sinh
-            | Op::Cosh
-            | Op::Tanh
-            | Op::Asinh
-            | Op::Acosh
-            | Op::Atanh
-            | Op::Erf
-            | Op::Erfc
-            | Op::Popcount
-            | Op::Clz
-            | Op::Ctz
             | Op::Add
             | Op::Sub
             | Op::Mul
             | Op::Div
             | Op::Rem
             | Op::Mod
-            | Op::Pow
-            | Op::Atan2
-            | Op::Hypot
-            | Op::Eq
-            | Op::Ne
-            | Op::Lt
-            | Op::Le
-            | Op::Gt
-            | Op::Ge
-            | Op::And
-            | Op::Or
-            | Op::Xor
-            | Op::Shl
-            | Op::Shr
-            | Op::Threefry
-            | Op::Select => {
-                unreachable!("`{op}` on floats is an operator, a library function or nothing")
-            }
-        }
+            | ops_of!(Library)
+            | ops_of!(Comparison)
+            | ops_of!(Bits)
+            | ops_of!(Int)
+            | ops_of!(Word) => return None,
+        })
     }
 
     /// `b`, or 1 where dividing by it is undefined: 0, and -1 for signed integers, where the smallest has no
@@ -266,7 +234,8 @@ impl Code<'_, '_> {
         self.compare(Compare::Ne, signs[0], signs[1])
     }
 
-    fn int_op(&mut self, op: Op, dtype: DType, operands: &[Val]) -> Val {
+    /// The value of a function on integers; nothing where the op is an operator, or none of integers.
+    fn int_op(&mut self, op: Op, dtype: DType, operands: &[Val]) -> Option<Val> {
         let signed = dtype.kind() == Kind::Signed;
         let bits = dtype.bits();
         let ty = self.shared.scalar(dtype);
@@ -274,7 +243,7 @@ impl Code<'_, '_> {
         let a = operands[0];
         let [zero, one, minus, width] =
             [0, 1, -1, i64::from(bits)].map(|value| self.integer(dtype, value));
-        match (op, operands) {
+        Some(match (op, operands) {
             (Op::Abs, _) if signed => {
                 let negated = self.unary(Unary::Neg, dtype, 1, a);
                 let negative = self.compare(Compare::Lt, a, zero);
@@ -332,7 +301,7 @@ impl Code<'_, '_> {
                 let by = self.divisor(dtype, *b);
                 let rest = self.binary(Binary::Rem, dtype, 1, *a, by);
                 if op == Op::Rem || !signed {
-                    return rest;
+                    return Some(rest);
                 }
                 let rest = self.keep(ty, rest);
                 let inexact = self.compare(Compare::Ne, rest, zero);
@@ -374,70 +343,18 @@ impl Code<'_, '_> {
             (Op::Threefry, [a, b]) => self.threefry(*a, *b),
             (
                 Op::Copy
-                | Op::Neg
-                | Op::Not
-                | Op::Recip
-                | Op::Sqrt
-                | Op::Rsqrt
-                | Op::Cbrt
-                | Op::Exp
-                | Op::Exp2
-                | Op::Expm1
-                | Op::Log
-                | Op::Log2
-                | Op::Log10
-                | Op::Log1p
-                | Op::Sin
-                | Op::Cos
-                | Op::Tan
-                | Op::Asin
-                | Op::Acos
-                | Op::Atan
-                | Op::Sinh
-                | Op::Cosh
-                | Op::Tanh
-                | Op::Asinh
-                | Op::Acosh
-                | Op::Atanh
-                | Op::Erf
-                | Op::Erfc
-                | Op::Floor
-                | Op::Ceil
-                | Op::Round
-                | Op::Trunc
-                | Op::IsNan
-                | Op::IsInf
-                | Op::IsFinite
-                | Op::Add
-                | Op::Sub
-                | Op::Mul
-                | Op::Div
-                | Op::FloorDiv
-                | Op::Rem
-                | Op::Mod
-                | Op::Pow
-                | Op::Atan2
-                | Op::Hypot
-                | Op::CopySign
+                | Op::Select
+                | ops_of!(Number)
+                | ops_of!(Comparison)
                 | Op::Min
                 | Op::Max
-                | Op::Eq
-                | Op::Ne
-                | Op::Lt
-                | Op::Le
-                | Op::Gt
-                | Op::Ge
-                | Op::And
-                | Op::Or
-                | Op::Xor
-                | Op::Shl
-                | Op::Shr
-                | Op::Threefry
-                | Op::Select
-                | Op::MulAdd,
+                | ops_of!(Bits)
+                | ops_of!(Float)
+                | ops_of!(Int)
+                | ops_of!(Word),
                 _,
-            ) => unreachable!("`{op}` on integers is an operator or nothing"),
-        }
+            ) => return None,
+        })
     }
 
     /// A builtin that counts bits of an `unsigned long long`, on an integer's own bits.
@@ -536,37 +453,4 @@ impl Code<'_, '_> {
         let high = self.binary(Binary::Shl, DType::U64, 1, y, half);
         self.binary(Binary::Or, DType::U64, 1, x, high)
     }
-}
-
-/// The name of the mathematics library's function for an op, in double precision.
-fn math_function(op: Op) -> Option<&'static str> {
-    Some(match op {
-        Op::Cbrt => "cbrt",
-        Op::Exp => "exp",
-        Op::Exp2 => "exp2",
-        Op::Expm1 => "expm1",
-        Op::Log => "log",
-        Op::Log2 => "log2",
-        Op::Log10 => "log10",
-        Op::Log1p => "log1p",
-        Op::Sin => "sin",
-        Op::Cos => "cos",
-        Op::Tan => "tan",
-        Op::Asin => "asin",
-        Op::Acos => "acos",
-        Op::Atan => "atan",
-        Op::Sinh => "sinh",
-        Op::Cosh => "cosh",
-        Op::Tanh => "tanh",
-        Op::Asinh => "asinh",
-        Op::Acosh => "acosh",
-        Op::Atanh => "atanh",
-        Op::Erf => "erf",
-        Op::Erfc => "erfc",
-        Op::Pow => "pow",
-        Op::Atan2 => "atan2",
-        Op::Hypot => "hypot",
-        Op::Rem | Op::Mod => "fmod",
-        _ => return None,
-    })
 }

@@ -1,26 +1,28 @@
 //! Ops on floats: `f64` in itself, everything else in `f32`.
 
-use super::{Outcome, libm, not_in_family};
+use super::{Outcome, libm};
 use crate::dtype::DType;
 use crate::narrow::Format;
+use crate::ops_of;
 use crate::scalar::Scalar;
 use crate::table::Op;
 
-pub(super) fn evaluate(op: Op, dtype: DType, operands: &[Scalar]) -> Scalar {
+/// The value, if floats are among the op's operands.
+pub(super) fn evaluate(op: Op, dtype: DType, operands: &[Scalar]) -> Option<Scalar> {
     let outcome = if dtype == DType::F64 {
-        f64_op(op, |index| f64::from_bits(operands[index].bits()))
+        f64_op(op, |index| f64::from_bits(operands[index].bits()))?
     } else {
         // Widening is exact, and so is `f32` to `f64` on the way back.
-        match f32_op(op, |index| widen(operands[index]) as f32) {
+        match f32_op(op, |index| widen(operands[index]) as f32)? {
             Outcome::Value(value) => Outcome::Value(value.into()),
             Outcome::Truth(truth) => Outcome::Truth(truth),
         }
     };
-    match outcome {
+    Some(match outcome {
         Outcome::Value(value) if value.is_nan() => signed_nan(op, dtype, operands),
         Outcome::Value(value) => narrowed(value, dtype),
         Outcome::Truth(truth) => Scalar::bool(truth),
-    }
+    })
 }
 
 /// The NaN of [`Scalar::nan`]; of ops that change a sign and nothing else, with that sign.
@@ -62,10 +64,10 @@ pub(super) fn narrowed(value: f64, dtype: DType) -> Scalar {
 /// library's functions.
 macro_rules! float_ops {
     ($name:ident, $float:ident, $c:path) => {
-        fn $name(op: Op, x: impl Fn(usize) -> $float) -> Outcome<$float> {
+        fn $name(op: Op, x: impl Fn(usize) -> $float) -> Option<Outcome<$float>> {
             use Outcome::{Truth, Value};
             use $c as c;
-            match op {
+            Some(match op {
                 Op::Neg => Value(-x(0)),
                 Op::Abs => Value(x(0).abs()),
                 Op::Sign => Value(if x(0) > 0.0 {
@@ -151,19 +153,8 @@ macro_rules! float_ops {
                 Op::Gt => Truth(x(0) > x(1)),
                 Op::Ge => Truth(x(0) >= x(1)),
                 Op::MulAdd => Value(x(0).mul_add(x(1), x(2))),
-                Op::Copy
-                | Op::Select
-                | Op::Not
-                | Op::Popcount
-                | Op::Clz
-                | Op::Ctz
-                | Op::And
-                | Op::Or
-                | Op::Xor
-                | Op::Shl
-                | Op::Shr
-                | Op::Threefry => not_in_family(op, "float"),
-            }
+                Op::Copy | Op::Select | ops_of!(Bits) | ops_of!(Int) | ops_of!(Word) => return None,
+            })
         }
     };
 }

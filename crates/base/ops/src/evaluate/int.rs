@@ -4,12 +4,14 @@
 //! wrapping is dropping the high bits. The few results that do not fit (products of large `u64`s)
 //! wrap modulo 2^128 first, which leaves the low 64 bits right.
 
-use super::{Outcome, not_in_family, threefry};
+use super::{Outcome, threefry};
 use crate::dtype::DType;
+use crate::ops_of;
 use crate::scalar::Scalar;
 use crate::table::Op;
 
-pub(super) fn evaluate(op: Op, dtype: DType, operands: &[Scalar]) -> Scalar {
+/// The value, if integers are among the op's operands.
+pub(super) fn evaluate(op: Op, dtype: DType, operands: &[Scalar]) -> Option<Scalar> {
     use Outcome::{Truth, Value};
     let x = |index: usize| exact(operands[index]);
     let width = i128::from(dtype.bits());
@@ -54,45 +56,13 @@ pub(super) fn evaluate(op: Op, dtype: DType, operands: &[Scalar]) -> Scalar {
         }),
         Op::Threefry => Value(threefry::threefry(bits, operands[1].bits()).into()),
         Op::MulAdd => Value(x(0).wrapping_mul(x(1)).wrapping_add(x(2))),
-        Op::Copy
-        | Op::Select
-        | Op::Recip
-        | Op::Sqrt
-        | Op::Rsqrt
-        | Op::Cbrt
-        | Op::Exp
-        | Op::Exp2
-        | Op::Expm1
-        | Op::Log
-        | Op::Log2
-        | Op::Log10
-        | Op::Log1p
-        | Op::Sin
-        | Op::Cos
-        | Op::Tan
-        | Op::Asin
-        | Op::Acos
-        | Op::Atan
-        | Op::Sinh
-        | Op::Cosh
-        | Op::Tanh
-        | Op::Asinh
-        | Op::Acosh
-        | Op::Atanh
-        | Op::Erf
-        | Op::Erfc
-        | Op::IsNan
-        | Op::IsInf
-        | Op::IsFinite
-        | Op::Atan2
-        | Op::Hypot
-        | Op::CopySign => not_in_family(op, "integer"),
+        Op::Copy | Op::Select | ops_of!(Float) => return None,
     };
-    match outcome {
+    Some(match outcome {
         // `as u64` drops the high half and `from_bits` the rest: this is the wrapping.
         Value(value) => Scalar::from_bits(dtype, value as u64),
         Truth(truth) => Scalar::bool(truth),
-    }
+    })
 }
 
 /// The value of an integer or `bool`, exactly.

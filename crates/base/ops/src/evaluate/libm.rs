@@ -6,6 +6,8 @@
 //! one, rounded differently), and the linker prefers those. So each function is looked up in the
 //! loaded libraries when it is first called. Elsewhere they are those of the `libm` crate.
 
+use crate::table::Op;
+
 /// Gives each C function, in both precisions, the name of its op.
 macro_rules! functions {
     ($($name:ident = $single:ident, $double:ident ( $($operand:ident),* );)*) => {
@@ -68,6 +70,17 @@ macro_rules! functions {
         }
         #[cfg(not(unix))]
         use ::libm as c;
+
+        impl Op {
+            /// The C library's functions for an op of [`ops_of!(Library)`](crate::ops_of), in single and in double
+            /// precision.
+            pub fn library_function(self) -> Option<[&'static str; 2]> {
+                match self.name() {
+                    $(stringify!($name) => Some([stringify!($single), stringify!($double)]),)*
+                    _ => None,
+                }
+            }
+        }
 
         /// In `f32`.
         pub(super) mod single {

@@ -2,7 +2,7 @@
 
 use super::{Outcome, Simplify};
 use crate::ir::{Inst, Type, Value};
-use loopwright_ops::{DType, Kind, Op, Scalar, bitcast, cast, evaluate};
+use loopwright_ops::{DType, Kind, Op, Scalar, bitcast, cast, evaluate, ops_of};
 
 impl Simplify<'_> {
     /// What an instruction comes to.
@@ -232,69 +232,16 @@ impl Simplify<'_> {
             // A product with 1 is exact, so what rounds is the sum in either form.
             Op::MulAdd if self.is_one(a) => Some(self.sum_of(value, b, c)),
             Op::MulAdd if self.is_one(b) => Some(self.sum_of(value, a, c)),
-            Op::Abs
-            | Op::Sign
-            | Op::Recip
-            | Op::Sqrt
-            | Op::Rsqrt
-            | Op::Cbrt
-            | Op::Exp
-            | Op::Exp2
-            | Op::Expm1
-            | Op::Log
-            | Op::Log2
-            | Op::Log10
-            | Op::Log1p
-            | Op::Sin
-            | Op::Cos
-            | Op::Tan
-            | Op::Asin
-            | Op::Acos
-            | Op::Atan
-            | Op::Sinh
-            | Op::Cosh
-            | Op::Tanh
-            | Op::Asinh
-            | Op::Acosh
-            | Op::Atanh
-            | Op::Erf
-            | Op::Erfc
-            | Op::Floor
-            | Op::Ceil
-            | Op::Round
-            | Op::Trunc
-            | Op::IsNan
-            | Op::IsInf
-            | Op::IsFinite
-            | Op::Popcount
-            | Op::Clz
-            | Op::Ctz
-            | Op::Add
-            | Op::Sub
-            | Op::Mul
-            | Op::Div
-            | Op::FloorDiv
-            | Op::Rem
-            | Op::Mod
-            | Op::Pow
-            | Op::Atan2
-            | Op::Hypot
-            | Op::CopySign
-            | Op::Min
+            Op::Min
             | Op::Max
-            | Op::Eq
-            | Op::Ne
-            | Op::Lt
-            | Op::Le
-            | Op::Gt
-            | Op::Ge
             | Op::And
             | Op::Or
             | Op::Xor
-            | Op::Shl
-            | Op::Shr
-            | Op::Threefry
-            | Op::MulAdd => None,
+            | ops_of!(Comparison)
+            | ops_of!(Number)
+            | ops_of!(Float)
+            | ops_of!(Int)
+            | ops_of!(Word) => None,
         }
     }
 
