@@ -8,6 +8,8 @@
 mod dependencies;
 mod error;
 mod instructions;
+#[cfg(test)]
+mod map;
 mod new_backend;
 mod package;
 mod process;
@@ -122,6 +124,11 @@ fn is_help(argument: &str) -> bool {
 }
 
 fn print_help() {
+    // A reader that has seen enough (`| head`) closes the pipe; that is no error.
+    let _ = std::io::stdout().write_all(help().as_bytes());
+}
+
+fn help() -> String {
     let mut text = HELP.to_owned();
     for step in test::STEPS {
         text.push_str(&format!("          {:<10} {}\n", step.name, step.about));
@@ -135,6 +142,5 @@ fn print_help() {
     text.push_str(new_backend::HELP);
     text.push_str(replay::HELP);
     text.push_str("\n  cargo xtask help\n        Prints this.\n");
-    // A reader that has seen enough (`| head`) closes the pipe; that is no error.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    text
 }

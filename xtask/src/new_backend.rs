@@ -293,7 +293,9 @@ impl Made {
                 "3. To have it in every build, add a line to each of\n   \
                     Cargo.toml, [workspace.dependencies]:        {package} = {{ path = \"crates/back/{name}\", version = \"0.1.0\" }}\n   \
                     crates/faces/loopwright/Cargo.toml, [dependencies]: {package}.workspace = true\n   \
-                    crates/faces/loopwright/src/lib.rs:                 pub use {library} as {name};\n"
+                    crates/faces/loopwright/src/lib.rs:                 pub use {library} as {name};\n\
+                 4. Say what it is in the manifest's `description`, then `BLESS=1 cargo test -p xtask map`\n   \
+                    lists it in the documents.\n"
             );
         }
         text + "\nThe chapter \"Add a backend\" is docs/backends.md.\n"

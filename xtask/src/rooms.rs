@@ -5,12 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The way of a program, from what everything stands on to what people touch.
-const ROOMS: [&str; 8] = [
+pub(crate) const ROOMS: [&str; 8] = [
     "base", "ir", "compile", "back", "run", "learn", "tools", "faces",
 ];
 
-/// By package: the place of its room in the order, and its manifest.
-fn packages(crates: &Path) -> BTreeMap<String, (usize, String)> {
+/// By package: the index of its room in the order, and its manifest.
+pub(crate) fn packages(crates: &Path) -> BTreeMap<String, (usize, String)> {
     let mut found = BTreeMap::new();
     for (at, room) in ROOMS.iter().enumerate() {
         let folder = crates.join(room);
@@ -28,7 +28,7 @@ fn packages(crates: &Path) -> BTreeMap<String, (usize, String)> {
 }
 
 /// What a package is built with: its dependencies, also those of one system and those of build scripts, not those of tests.
-fn dependencies(manifest: &str) -> Vec<&str> {
+pub(crate) fn dependencies(manifest: &str) -> Vec<&str> {
     let mut counts = false;
     let mut found = Vec::new();
     for line in manifest.lines() {

@@ -83,8 +83,9 @@ fn every_file_with_unsafe_code_has_a_row_with_its_count() {
 }
 
 #[test]
-fn crates_without_unsafe_code_forbid_it() {
+fn crates_without_unsafe_code_forbid_it_and_are_listed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut without = vec!["`xtask`".to_owned()];
     let mut missing = Vec::new();
     for package in packages(&root) {
         let mut files = Vec::new();
@@ -93,6 +94,8 @@ fn crates_without_unsafe_code_forbid_it() {
         if files.iter().any(|file| count(&code(file)) > 0) {
             continue;
         }
+        let name = package.file_name().unwrap_or_default();
+        without.push(format!("`{}`", name.to_string_lossy()));
         let front = package.join("src/lib.rs");
         if !code(&front).contains("forbid(unsafe_code)") {
             missing.push(front);
@@ -101,6 +104,14 @@ fn crates_without_unsafe_code_forbid_it() {
     assert!(
         missing.is_empty(),
         "without `#![forbid(unsafe_code)]`: {missing:?}"
+    );
+    without.sort();
+    let page = fs::read_to_string(root.join("docs/safety.md")).expect("the page is there");
+    let words: Vec<&str> = page.split_whitespace().collect();
+    let list = format!("These crates forbid unsafe code: {} (", without.join(", "));
+    assert!(
+        words.join(" ").contains(&list),
+        "docs/safety.md should say: {list}"
     );
 }
 
