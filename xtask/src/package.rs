@@ -21,7 +21,7 @@ const MOST_BYTES: u64 = 15_000_000;
 /// compile for one of them takes a C compiler a while.
 const DEVICES: [(&str, &str); 3] = [("x86", "20"), ("cc", "2"), ("interp", "2")];
 
-/// Builds the wheel, runs the README's example with nothing but it installed, and runs the tests.
+/// Builds the wheel, runs the examples of the front pages with nothing but it installed, and runs the tests.
 pub(crate) fn check(workspace: &Workspace, notes: &mut Notes) -> Result<(), Error> {
     let package = workspace.root.join(PACKAGE);
     let requirements = package.join("tests").join("requirements.txt");
@@ -80,21 +80,39 @@ fn install(workspace: &Workspace, python: &Path, wheel: &Path) -> Result<(), Err
     process::run(command.arg(wheel))
 }
 
-/// Runs the README's example where nothing else is installed.
+/// The pages whose first example in Python is run.
+const READMES: [&str; 2] = ["README.md", "crates/faces/python/README.md"];
+
+/// Runs the examples of the front pages where nothing else is installed.
 fn try_alone(workspace: &Workspace, wheel: &Path) -> Result<(), Error> {
     let python = match python::environment(workspace, "python-empty-env", None)? {
         Ok(python) => python,
         Err(Missing(why)) => return Err(Error::Check(why)),
     };
     install(workspace, &python, wheel)?;
-    let readme = workspace.root.join(PACKAGE).join("README.md");
-    let text = python::read(&readme)?;
-    let example = text
-        .split_once("```python\n")
-        .and_then(|(_, rest)| rest.split_once("```"))
-        .map(|(example, _)| example)
-        .ok_or_else(|| Error::Check(format!("{PACKAGE}/README.md has no example")))?;
-    process::run(workspace.command(&python).args(["-c", example]))
+    for readme in READMES {
+        let text = python::read(&workspace.root.join(readme))?;
+        let example = first_example(&text)
+            .ok_or_else(|| Error::Check(format!("{readme} has no example in Python")))?;
+        process::run(workspace.command(&python).args(["-c", example]))?;
+    }
+    Ok(())
+}
+
+/// The first block of Python in a page.
+fn first_example(page: &str) -> Option<&str> {
+    let (_, rest) = page.split_once("```python\n")?;
+    rest.split_once("```").map(|(example, _)| example)
+}
+
+#[test]
+fn front_pages_have_an_example_in_python() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for readme in READMES {
+        let page = fs::read_to_string(root.join(readme)).expect("it is there");
+        let example = first_example(&page).expect("it has an example");
+        assert!(example.starts_with("import loopwright"), "{readme}");
+    }
 }
 
 fn run_tests(

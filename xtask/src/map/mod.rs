@@ -154,3 +154,9 @@ fn of_a_rust_file_the_front_page_counts() {
     assert_eq!(page.lines.len(), 2);
     assert_eq!(page.spans(), [(2, "more".to_owned())]);
 }
+
+#[test]
+fn the_front_page_is_one_page() {
+    let page = fs::read_to_string(root().join("README.md")).expect("it is there");
+    assert!(page.lines().count() <= 100, "README.md is a front page");
+}

@@ -134,9 +134,12 @@ pub use loopwright_tensor as tensor;
 pub use loopwright_text as text;
 pub use loopwright_x86 as x86;
 
-/// The pages of the book that are written in Rust: their examples are compiled and run as tests.
+/// The front page, and the pages of the book that are written in Rust: their examples are compiled and run as tests.
 #[cfg(doctest)]
 mod book {
+    #[doc = include_str!("../../../../README.md")]
+    struct FrontPage;
+
     #[doc = include_str!("../../../../docs/lessons/01-tensors.md")]
     struct Tensors;
 
