@@ -13,6 +13,8 @@ mod map;
 mod new_backend;
 mod package;
 mod process;
+#[cfg(test)]
+mod publish;
 mod python;
 mod replay;
 #[cfg(test)]

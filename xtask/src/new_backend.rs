@@ -237,10 +237,12 @@ fn file_error(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
 
 /// The manifest: of a member of this workspace, or of a crate elsewhere that knows where this workspace is.
 fn manifest(template: &str, level: Level, root: Option<&Path>) -> String {
-    let dependencies = |folders: &[&str]| {
+    let dependencies = |folders: &[&str], of_tests: bool| {
         let lines = folders.iter().map(|folder| {
             let name = folder.rsplit('/').next().unwrap_or(folder);
             match root {
+                // Without a version, so that it is left out where the crate is published.
+                None if of_tests => format!("loopwright-{name} = {{ path = \"../../{folder}\" }}"),
                 None => format!("loopwright-{name}.workspace = true"),
                 // A string in single quotes takes a path as it is.
                 Some(root) => {
@@ -260,8 +262,8 @@ fn manifest(template: &str, level: Level, root: Option<&Path>) -> String {
     };
     let mut text = template
         .replace("@about@", about)
-        .replace("@dependencies@", &dependencies(level.dependencies()))
-        .replace("@dev_dependencies@", &dependencies(&DEV_DEPENDENCIES));
+        .replace("@dependencies@", &dependencies(level.dependencies(), false))
+        .replace("@dev_dependencies@", &dependencies(&DEV_DEPENDENCIES, true));
     if root.is_none() {
         text += "\n[lints]\nworkspace = true\n";
     }
@@ -295,7 +297,8 @@ impl Made {
                     crates/faces/loopwright/Cargo.toml, [dependencies]: {package}.workspace = true\n   \
                     crates/faces/loopwright/src/lib.rs:                 pub use {library} as {name};\n\
                  4. Say what it is in the manifest's `description`, then `BLESS=1 cargo test -p xtask map`\n   \
-                    lists it in the documents.\n"
+                    lists it in the documents.\n\
+                 5. ln -s ../../../LICENSE-APACHE ../../../LICENSE-MIT crates/back/{name}\n"
             );
         }
         text + "\nThe chapter \"Add a backend\" is docs/backends.md.\n"

@@ -26,7 +26,7 @@ const TARGET: Target = Target {
 };
 
 /// The text of an MNIST-class convolutional network, forward.
-const NETWORK: &str = include_str!("../../../../examples/programs/mnist_cnn.lw");
+const NETWORK: &str = include_str!("network.lw");
 
 /// Takes `matmul` or `network` from graph to optimised kernel, `rounds` times; the instruction counts
 /// that the project tracks are counted over this.
