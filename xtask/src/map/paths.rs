@@ -3,7 +3,8 @@
 //! - Everywhere, also in code blocks: a path that begins at the root (`crates/…`, `docs/…`).
 //! - Links of pages, to files and to headings.
 //! - In back-ticks: names of files and folders of this repository, in full or by their ends, `looptree/src/tree.rs` or
-//!   `tree.rs`; `kernel/passes/cse.rs` is short for a file in `crates/*/kernel/src`.
+//!   `tree.rs`; `kernel/passes/cse.rs` is short for a file in `crates/*/kernel/src`. In a section that is called like a crate,
+//!   a name without a folder is that of a file of this crate.
 
 use std::fs;
 use std::path::Path;
@@ -70,6 +71,24 @@ impl Files {
                 .flatten()
                 .any(|path| self.has(path))
     }
+}
+
+/// By line, the folder of the crate that the section around it is called like.
+fn sections(document: &Document, files: &Files) -> Vec<Option<String>> {
+    let mut current = None;
+    let sections = document.lines.iter().map(|line| {
+        if !line.is_code && line.text.starts_with('#') {
+            let name = line.text.trim_start_matches('#').trim();
+            let manifest = format!("/{name}/Cargo.toml");
+            let mut crates = files.names().filter(|file| file.starts_with("crates/"));
+            current = crates
+                .find(|file| file.ends_with(&manifest))
+                .and_then(|file| file.strip_suffix("Cargo.toml"))
+                .map(str::to_owned);
+        }
+        current.clone()
+    });
+    sections.collect()
 }
 
 fn collect(folder: &Path, prefix: &str, found: &mut Vec<String>) {
@@ -235,15 +254,29 @@ fn check(document: &Document, files: &Files, read: &dyn Fn(&str) -> String) -> V
             }
         }
     }
+    let sections = sections(document, files);
     for (line, span) in document.spans() {
+        let of_crate = sections[line - 1].as_deref();
         for path in alternatives(&span) {
             let path = without_placeholder(&path);
             let is_path = KINDS.iter().any(|kind| path.ends_with(kind))
                 && !path.starts_with(['.', '/', '~', '$', '-'])
                 && !path.contains([' ', '(', '=', '"', '<'])
                 && !OF_READERS.iter().any(|name| path.ends_with(name));
-            if is_path
-                && !files.has_end(path)
+            if !is_path {
+                continue;
+            }
+            let end = format!("/{}", path.trim_end_matches('/'));
+            if let Some(of_crate) = of_crate.filter(|_| !path.trim_end_matches('/').contains('/')) {
+                let inside = format!("{end}/");
+                let is_there = |file: &str| {
+                    let rest = file.strip_prefix(of_crate).map(|rest| format!("/{rest}"));
+                    rest.is_some_and(|rest| rest.ends_with(&end) || rest.contains(&inside))
+                };
+                if !files.names().any(is_there) {
+                    missing(line, &span, &format!("is not in {of_crate}"));
+                }
+            } else if !files.has_end(path)
                 && !files.has(&resolve(&document.name, path))
                 && !files.has(path)
             {
@@ -276,6 +309,8 @@ mod tests {
         let files = [
             "crates/ir/kernel/src/passes/cse.rs",
             "crates/ir/kernel/tests/cse.rs",
+            "crates/ir/kernel/Cargo.toml",
+            "crates/ir/looptree/src/tree.rs",
             "docs/kernel.md",
             "docs/README.md",
         ];
@@ -304,5 +339,10 @@ mod tests {
             "docs/README.md:3: `passes/gone.rs` is not there",
         ];
         assert_eq!(wrong(text), expected);
+        let text = "## kernel\n`cse.rs` and `tree.rs`\n## Others\n`tree.rs`\n";
+        assert_eq!(
+            wrong(text),
+            ["docs/README.md:2: `tree.rs` is not in crates/ir/kernel/"]
+        );
     }
 }
