@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The way of a program, from what everything stands on to what people touch.
+/// The path of a program, from what everything stands on to what people touch.
 pub(crate) const ROOMS: [&str; 8] = [
     "base", "ir", "compile", "back", "run", "learn", "tools", "faces",
 ];

@@ -23,7 +23,7 @@
 //!
 //! An accelerator that crashes, or that does not end a command in time and is stopped for that, is lost with what was on
 //! it; the error says which kernel ran and how it ended. The host goes on, and whoever opens the backend anew gets a new
-//! accelerator. It ends with the last handle, slab or launch of it, and by itself when the host is gone.
+//! accelerator. It ends with the last handle, slab or launch of it, and automatically when the host is gone.
 //!
 //! | variable | meaning |
 //! | --- | --- |

@@ -1,7 +1,7 @@
 //! Typed handles and the vectors that they index.
 //!
 //! A graph refers to a node, a kernel to a value by a *handle*: a small number. A vector that is indexed by one kind of
-//! handle refuses all others when it is compiled, so that a dimension never looks up a node.
+//! handle refuses all others when it is compiled, so that a dimension never indexes nodes.
 //!
 //! ```
 //! use loopwright_arena::{TiVec, handle};

@@ -5,7 +5,7 @@
 //! name in capitals), the key in the file, the messages of errors and the page of the docs.
 //!
 //! Nothing is passed over: a name that no option has is an error wherever it stands, and so is a
-//! value that another place overrides. Errors name the place, and what would be right there.
+//! value that another place overrides. Errors name where the value is from, and what would be right there.
 //!
 //! `loopwright.toml` of the working directory is somebody's project: options in it that name paths count only once the
 //! user has allowed the file ([`allow`]).

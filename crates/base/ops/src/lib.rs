@@ -4,7 +4,7 @@
 //! [`Scalar`] one value of one dtype. [`Op`] lists every scalar operation once, with its row of the
 //! table ([`OpInfo`]: name, arity, dtypes, cost); the graph, the kernel IR, the emitters and the tests
 //! match on it without a catch-all arm, so an op that was forgotten somewhere does not compile.
-//! [`ReduceOp`] lists the reductions, each an op folded from an identity.
+//! [`ReduceOp`] lists the reductions, each an op that combines elements, starting from an identity.
 //!
 //! [`evaluate`], [`cast`] and [`bitcast`] say what all of it *means*, bit for bit. They are the oracle:
 //! slow, simple, and checked themselves against values computed independently with numpy (the

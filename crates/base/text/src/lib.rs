@@ -1,4 +1,4 @@
-//! What all text forms share: a source, places in it, errors that show the place, and one lexer.
+//! What all text forms share: a source, positions in it, errors that underline the line, and one lexer.
 //!
 //! Program files, schedules, loop trees and kernels are each parsed by the crate that owns them;
 //! they share the token language defined here, so that a reader who knows one form can read the

@@ -1,4 +1,4 @@
-//! How compiled code meets threads: queues of tasks with a worker each, and parallel loops.
+//! Threads for compiled code: queues of tasks with a worker each, and parallel loops.
 //!
 //! A [`TaskQueue`] runs tasks in the order they were pushed, on a thread of its own. [`record`] gives
 //! an [`Event`], the point behind everything pushed so far, which any thread can ask or wait for.
@@ -38,10 +38,10 @@
 //! without being run, every waiter wakes, and waiting or pushing gives the [`Failure`]. Nobody waits
 //! forever, and other queues are not touched.
 //!
-//! **Waiting.** An idle worker looks for work a short while and then sleeps. Whoever has something for
-//! a sleeper publishes it, puts a fence, and looks whether somebody sleeps; the sleeper says that it
-//! sleeps, puts a fence, and looks once more. One of the two sees the other. (On Linux the sleeper has the
-//! kernel put both fences, so that publishing does not pay for one.) This protocol and all that
+//! **Waiting.** An idle worker spins a short while and then parks. Whoever has something for
+//! a parked worker publishes it, issues a fence, and checks whether somebody is parked; the worker announces that it
+//! parks, issues a fence, and checks once more. One of the two sees the other. (On Linux the worker has the
+//! kernel issue both fences, so that publishing does not pay for one.) This protocol and all that
 //! is built on it is compiled a second time against the primitives of model checkers: by
 //! `tests/model.rs` for thousands of random schedules, by `tests/weak_memory.rs` for every schedule with
 //! few preemptions and every order of memory. Both also show that taking a wake-up away is found, the

@@ -1,6 +1,6 @@
 //! What a backend is.
 //!
-//! There are three ways in, and the author of a backend takes the one of least effort that fits:
+//! There are three levels, and the author of a backend takes the one of least effort that fits:
 //!
 //! | level | gets | gives |
 //! | --- | --- | --- |

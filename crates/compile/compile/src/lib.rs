@@ -4,8 +4,8 @@
 //! or checks the schedule that it is given, lowers it, runs the passes on the [`Kernels`] that it becomes, hands some of them to other backends
 //! where a schedule delegates them, and packs scratch memory ([`pack()`]). It knows backends by their traits alone.
 //!
-//! A program runs at any sizes. [`Program::bind`] gives it sizes, a [`Bound`] memory: what is handed in is used where it
-//! lies. Programs that are compiled together ([`Compiler::compile_batch`]) share one run of the backend's
+//! A program runs at any sizes. [`Program::bind`] gives it sizes, a [`Bound`] memory: memory that is given is used in
+//! place, without a copy. Programs that are compiled together ([`Compiler::compile_batch`]) share one run of the backend's
 //! compiler. A program can log what it stores ([`Compiler::logging`]).
 //!
 //! ```

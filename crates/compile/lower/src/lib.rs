@@ -1,7 +1,7 @@
 //! Lowering: from a loop tree to a kernel.
 //!
 //! The tree says which loops run and what is computed inside them; lowering writes that down as
-//! kernel IR. Loops become loops, with a full and a shorter last round where a step does not divide
+//! kernel IR. Loops become loops, with a full and a shorter last iteration where a step does not divide
 //! what it covers; `unroll` and `vectorize` are carried out here, so that running values which never
 //! leave a tile become plain variables; inline nodes are computed where they are read; views become
 //! index arithmetic and, where they may leave their input, branches. [`lower`] makes one kernel of a

@@ -2,7 +2,7 @@
 //!
 //! Loopwright takes a program over arrays with named dimensions, turns it into loops that a person
 //! can read and edit, turns those into kernels, and runs the kernels on whatever is there. This crate
-//! is the front door: it re-exports the layers under their names in the design, and links in the
+//! is what programs depend on: it re-exports the layers under their names in the design, and links in the
 //! backends that every build has.
 //!
 //! Most programs are written with tensors. They are formulas; nothing is computed until a value is asked for.
@@ -89,24 +89,24 @@
 //! # }
 //! ```
 //!
-//! Going down the way of a program:
+//! Along the path of a program:
 //!
 //! | module | what it has |
 //! | --- | --- |
+//! | [`prelude`] | what a first program needs |
+//! | [`tensor`], [`nn`] | lazy tensors, gradients, compiled functions; layers, losses, optimisers |
+//! | [`data`], [`train`] | sets of examples, readers, loaders; training runs |
 //! | [`graph`] | programs: nodes over named dimensions, their text form, arrays |
+//! | [`scheduler`] | chooses schedules, and predicts what any schedule costs |
 //! | [`looptree`] | schedules, and the loops that follow from them |
 //! | [`lower`] | from loops to a kernel |
 //! | [`kernel`] | the kernel IR: validator, passes, interpreter, text form |
-//! | [`backend`] | what a backend is |
 //! | [`compile`] | compiling programs for a backend, and running them on the caller's memory |
+//! | [`backend`] | what a backend is |
 //! | [`interp`], [`x86`], [`cc`], [`gccjit`], [`manycore`], [`null`] | the backends of every build |
 //! | [`runtime`] | devices, streams, contexts, routines; memory plans and traces |
-//! | [`tensor`], [`nn`], [`train`] | lazy tensors, gradients, compiled functions; layers and optimisers; training runs |
-//! | [`prelude`] | what a first program needs of these |
-//!
-//! and beside it [`ops`] (dtypes, scalars, the op table), [`symbolic`] (sizes and indices), [`text`]
-//! (sources and errors that point into them), [`npy`] and [`image`] (arrays in files), [`checkpoint`] (named arrays
-//! in safetensors files), [`data`] (sets of examples, readers, loaders) and [`chart`] (arrays as boxes, curves, heat maps).
+//! | [`npy`], [`checkpoint`], [`image`], [`chart`] | arrays in files: NumPy's, safetensors, pictures; arrays as boxes, curves, heat maps |
+//! | [`ops`], [`symbolic`], [`text`] | dtypes, scalars and the op table; sizes and indices; sources, and errors that point into them |
 
 #![forbid(unsafe_code)]
 

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The parameters are called `first.weight`, `first.bias`, `second.weight` and so on. Fields without a name
-//! are called by their place, and a variant of an enum adds nothing to the name. `#[module(skip)]` leaves a
+//! are called by their position, and a variant of an enum adds nothing to the name. `#[module(skip)]` leaves a
 //! field out, `#[module(rename = "..")]` calls it otherwise, and `#[module(flatten)]` leaves its name out of those of
 //! its parameters.
 //!

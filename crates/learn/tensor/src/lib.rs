@@ -18,7 +18,7 @@
 //! # Ok::<(), TensorError>(())
 //! ```
 //!
-//! **Axes** have names or places. Axes with names meet by name, those without meet as in numpy, from the
+//! **Axes** have names or positions. Axes with names meet by name, those without meet as in numpy, from the
 //! right ([`Shape`]). **Sizes** need not be said: [`unknown`] ones are found from use, in both directions.
 //!
 //! **Mistakes** do not stop a formula: a tensor that cannot be carries the reason, with the line of the

@@ -1,4 +1,4 @@
-//! How compiled code meets memory and time.
+//! Memory and time for compiled code: devices, streams, contexts, routines.
 //!
 //! A [`Runtime`] has platforms (backends) with physical devices. A [`Device`] compiles programs to
 //! [`Code`], which knows nothing of memory, and has any number of [`Stream`]s, which run work in order. A
@@ -38,12 +38,12 @@
 //!
 //! **Memory** comes in pools: what one link adds lies packed in one slab, or several where a pool would
 //! pass a cap. Shared code knows `{pool, offset}` alone; addresses stay with the device. Scratch memory of
-//! a routine shares bytes where lives do not overlap. Constants are on a device once. Everything is given
+//! a routine shares bytes where live ranges do not overlap. Constants are on a device once. Everything is given
 //! back when its last owner goes, and counted ([`Device::memory`]).
 //!
 //! **Time.** Scheduling does not wait. Work on one stream runs in order; between streams, the ledger of the
 //! runtime finds read-after-write, write-after-read and write-after-write for every array and has the
-//! later work wait, on its own stream. All scheduled work has one order, so no circle of waits can be.
+//! later work wait, on its own stream. All scheduled work has one order, so waits cannot form a cycle.
 //!
 //! **Failure.** Work that fails poisons its stream: the next touch says which device, stream and routine,
 //! and everything behind it is dropped. What depends on it on other streams fails with the same reason;

@@ -3,7 +3,7 @@
 //! What a schedule is depends on a [`Target`]: its caches, vectors, registers, threads and matrix unit. The machines that
 //! the compiler is developed on are a few of all there are, so [`random_target`] makes others, each named by a seed, and
 //! [`sweep()`] takes a corpus of programs through the compiler for each of them: scheduled, lowered, validated, and written as
-//! code by every [`Writer`]. Nothing asks the machine at hand and nothing of it runs, so all machines can be had on any;
+//! code by every [`Writer`]. Nothing asks the machine at hand and nothing of it runs, so all of them can be targeted from any machine;
 //! a sample small enough is interpreted and compared with the reference evaluator.
 //!
 //! A schedule of ours that is refused is a failure here, although a user would get a plainer one in its place;
