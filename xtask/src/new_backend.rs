@@ -296,8 +296,8 @@ impl Made {
                     Cargo.toml, [workspace.dependencies]:        {package} = {{ path = \"crates/back/{name}\", version = \"0.1.0\" }}\n   \
                     crates/faces/loopwright/Cargo.toml, [dependencies]: {package}.workspace = true\n   \
                     crates/faces/loopwright/src/lib.rs:                 pub use {library} as {name};\n\
-                 4. Say what it is in the manifest's `description`, then `BLESS=1 cargo test -p xtask map`\n   \
-                    lists it in the documents.\n\
+                 4. Say what it is in the manifest's `description`; `BLESS=1 cargo test -p xtask` puts it into the tables of\n   \
+                    crates, and names what else the documents lack.\n\
                  5. ln -s ../../../LICENSE-APACHE ../../../LICENSE-MIT crates/back/{name}\n"
             );
         }

@@ -91,6 +91,54 @@ fn the_tables_of_crates_are_what_the_manifests_say() {
     );
 }
 
+/// The picture of the architecture: what stands in the block below the heading.
+fn picture(page: &str) -> Option<&str> {
+    let (_, rest) = page.split_once("## The path of a program\n\n```\n")?;
+    rest.split_once("```").map(|(picture, _)| picture)
+}
+
+/// By room, the words that stand in its part of the picture.
+fn parts(picture: &str) -> BTreeMap<&str, Vec<&str>> {
+    let mut found: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut current = None;
+    for line in picture.lines() {
+        let name = line.split(' ').nth(1).unwrap_or_default();
+        current = rooms::ROOMS
+            .into_iter()
+            .find(|room| *room == name)
+            .or(current);
+        if let Some(room) = current {
+            let words = line.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+            // The first word of a part is the room's name.
+            let words = words.filter(|word| !word.is_empty());
+            found.entry(room).or_default().extend(words);
+        }
+    }
+    for words in found.values_mut() {
+        words.remove(0);
+    }
+    found
+}
+
+#[test]
+fn the_picture_has_every_crate_in_its_room() {
+    let root = root();
+    let page = fs::read_to_string(root.join("docs/architecture.md")).expect("it is there");
+    let parts = parts(picture(&page).expect("the page has a picture"));
+    let packages = rooms::packages(&root.join("crates"));
+    let missing: Vec<String> = packages
+        .iter()
+        .map(|(name, (at, _))| (name.trim_start_matches("loopwright-"), rooms::ROOMS[*at]))
+        .filter(|(name, room)| !parts.get(room).is_some_and(|words| words.contains(name)))
+        .map(|(name, room)| format!("`{name}` in `{room}`"))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "the picture of docs/architecture.md lacks {}",
+        missing.join(", ")
+    );
+}
+
 #[test]
 fn the_table_is_found_and_ends_where_its_rows_end() {
     let page = format!("before\n\n{HEAD}| `a` | b |\n\nafter | no row\n");
