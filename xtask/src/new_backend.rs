@@ -27,7 +27,7 @@ const COMMAND_LINE: &str = include_str!("../template/cli.rs");
 /// that the crate is about.
 const RESERVED: [&str; 4] = ["auto", "loop", "kernel", "device"];
 
-/// The way in that the backend takes.
+/// The level that the backend is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     Loop,

@@ -5,7 +5,7 @@ use @crate@::NAME;
 use loopwright_backend::{Backend, backends};
 use loopwright_conformance::{CheckOptions, Kit};
 
-/// The backend, or nothing, said out loud, where it cannot be used.
+/// The backend, or nothing and a printed line where it cannot be used.
 fn backend() -> Option<Backend> {
     let mut all = backends().into_iter();
     let found = all.find(|backend| backend.name() == NAME);

@@ -99,7 +99,7 @@ fn numbers() -> Vec<Scalar> {
         let near = (middle - 400)..=(middle + 400);
         bits.extend(near.flat_map(|bits| [bits, bits | 1 << 31]));
     }
-    // Where `x / ln 2` and `2 x / ln 2` are rounded to another whole number.
+    // Where `x / ln 2` and `2 x / ln 2` are rounded to another integer.
     for half in -300..260 {
         let middle = (half as f32 / 4.0 * std::f32::consts::LN_2).to_bits();
         bits.extend((0..12).map(|near| middle.wrapping_add(near).wrapping_sub(6)));

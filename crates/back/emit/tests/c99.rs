@@ -141,7 +141,7 @@ impl AnyCompiler {
     }
 }
 
-/// The backend, or `None`, said out loud, where there is no compiler. On CI there must be one.
+/// The backend, or `None` and a printed line where there is no compiler. On CI there must be one.
 fn compiler() -> Option<AnyCompiler> {
     let command = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let compiler = AnyCompiler { command };

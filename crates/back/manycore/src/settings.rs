@@ -79,20 +79,23 @@ impl Settings {
     /// Whether an accelerator can be made like this.
     pub(crate) fn check(&self) -> Result<(), Unavailable> {
         let reason = if !(1..=64).contains(&self.devices) {
-            format!("{} accelerators cannot be had, 1 to 64 can", self.devices)
+            format!(
+                "{} accelerators are refused, 1 to 64 are allowed",
+                self.devices
+            )
         } else if self.cores == 0 || self.cores > 1024 {
-            format!("{} cores cannot be had, 1 to 1024 can", self.cores)
+            format!("{} cores are refused, 1 to 1024 are allowed", self.cores)
         } else if !self.local_memory.is_multiple_of(PAGE)
             || !(32 << 10..=1 << 20).contains(&self.local_memory)
         {
             format!(
-                "{} bytes of local memory cannot be had, 32 KiB to 1 MiB in steps of 4 KiB can",
+                "{} bytes of local memory are refused, 32 KiB to 1 MiB in steps of 4 KiB are allowed",
                 self.local_memory
             )
         } else if !self.window.is_multiple_of(PAGE) || !(2 * PAGE..=64 << 20).contains(&self.window)
         {
             format!(
-                "a window of {} bytes cannot be had, 8 KiB to 64 MiB in steps of 4 KiB can",
+                "a window of {} bytes is refused, 8 KiB to 64 MiB in steps of 4 KiB are allowed",
                 self.window
             )
         } else if self.timeout.is_zero() {

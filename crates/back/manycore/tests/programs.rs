@@ -43,7 +43,7 @@ fn linked(device: &Device, context: &Context, graph: &Graph) -> Routine {
         .expect("it links")
 }
 
-/// Small whole numbers that differ from place to place.
+/// Small integers that differ from place to place.
 fn numbers(count: usize, seed: usize) -> Vec<f32> {
     (0..count)
         .map(|at| ((at * 7 + seed) % 11) as f32 - 5.0)

@@ -52,7 +52,7 @@
 // Prefers to run inside the call that schedules it.
 #define LW_SCHEDULER_SYNC 1
 
-// A dtype: truth value, one byte of 0 or 1.
+// A dtype: boolean, one byte of 0 or 1.
 #define LW_DTYPE_BOOL 0
 
 // A dtype: 8-bit two's complement integer.

@@ -45,7 +45,7 @@ pub const LW_SCHEDULER_THREADS: u32 = 0;
 /// Prefers to run inside the call that schedules it.
 pub const LW_SCHEDULER_SYNC: u32 = 1;
 
-/// A dtype: truth value, one byte of 0 or 1.
+/// A dtype: boolean, one byte of 0 or 1.
 pub const LW_DTYPE_BOOL: u32 = 0;
 /// A dtype: 8-bit two's complement integer.
 pub const LW_DTYPE_I8: u32 = 1;

@@ -17,7 +17,7 @@ input B: f32[k, j=N]
 output C = sum[k](A * B)
 ";
 
-/// Small whole numbers, which no order of sums rounds.
+/// Small integers, which no order of sums rounds.
 fn numbers(count: usize, period: usize) -> Vec<f32> {
     (0..count)
         .map(|at| (at % period) as f32 - (period / 2) as f32)

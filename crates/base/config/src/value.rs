@@ -63,7 +63,7 @@ pub enum Kind {
     },
     /// One of these.
     Choice(&'static [&'static str]),
-    /// A whole number from 1.
+    /// An integer from 1.
     Count {
         /// The largest.
         most: usize,
@@ -87,7 +87,7 @@ pub enum Kind {
 pub enum Value {
     /// A text or one of several words.
     Text(String),
-    /// A whole number.
+    /// An integer.
     Count(NonZero<usize>),
     /// A number of bytes.
     Bytes(u64),
@@ -115,7 +115,7 @@ impl Kind {
                 let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
                 words.join(" or ")
             }
-            Kind::Count { most } => format!("a whole number from 1 to {most}"),
+            Kind::Count { most } => format!("an integer from 1 to {most}"),
             Kind::Bytes { most } => format!(
                 "bytes from 1 to {}, with or without a unit: B, KiB, MiB, GiB, TiB",
                 Value::Bytes(most)

@@ -59,9 +59,9 @@ fn wrong(key: Key) -> (&'static [&'static str], &'static str) {
                 "4097",
                 "99999999999999999999",
             ],
-            "a whole number from 1 to 4096",
+            "an integer from 1 to 4096",
         ),
-        Key::Devices => (&["0", "65", "all"], "a whole number from 1 to 64"),
+        Key::Devices => (&["0", "65", "all"], "an integer from 1 to 64"),
         Key::PoolCap => (
             &[
                 "0",
@@ -74,10 +74,7 @@ fn wrong(key: Key) -> (&'static [&'static str], &'static str) {
             ],
             BYTES,
         ),
-        Key::Queue => (
-            &["0", "1048577", "long"],
-            "a whole number from 1 to 1048576",
-        ),
+        Key::Queue => (&["0", "1048577", "long"], "an integer from 1 to 1048576"),
         // A path is wrong only if it is empty, which for a variable means that it is not set.
         Key::CacheDir | Key::Trace => (&[], "a path"),
         Key::Plugins | Key::Plugin => (&[":", "/a:", "/a::/b"], "paths with `:` between them"),
@@ -113,11 +110,11 @@ fn a_wrong_value_in_the_file_is_told_with_its_line() {
     for (text, message) in [
         (
             "\nthreads = 0\n",
-            "FILE:2: `threads` is `0`; it takes a whole number from 1 to 4096, without quotes",
+            "FILE:2: `threads` is `0`; it takes an integer from 1 to 4096, without quotes",
         ),
         (
             "threads = \"4\"\n",
-            "FILE:1: `threads` is `\"4\"`; it takes a whole number from 1 to 4096, without quotes",
+            "FILE:1: `threads` is `\"4\"`; it takes an integer from 1 to 4096, without quotes",
         ),
         (
             "plugin = [\"a.so\"]\n",
@@ -125,20 +122,20 @@ fn a_wrong_value_in_the_file_is_told_with_its_line() {
         ),
         (
             "queue = -1\n",
-            "FILE:1: `queue` is `-1`; it takes a whole number from 1 to 1048576, without quotes",
+            "FILE:1: `queue` is `-1`; it takes an integer from 1 to 1048576, without quotes",
         ),
         (
             "devices = 1.5\n",
-            "FILE:1: `devices` is `1.5`; it takes a whole number from 1 to 64, without quotes",
+            "FILE:1: `devices` is `1.5`; it takes an integer from 1 to 64, without quotes",
         ),
         (
             "streams = 99999999999999999999\n",
-            "FILE:1: `streams` is `99999999999999999999`; it takes a whole number from 1 to 4096, \
+            "FILE:1: `streams` is `99999999999999999999`; it takes an integer from 1 to 4096, \
              without quotes",
         ),
         (
             "threads.most = 1\n",
-            "FILE:1: `threads` is a table; it takes a whole number from 1 to 4096, without quotes",
+            "FILE:1: `threads` is a table; it takes an integer from 1 to 4096, without quotes",
         ),
         (
             "pool_cap = \"64MB\"\n",
@@ -253,7 +250,7 @@ fn what_is_overridden_is_checked_too() {
     let error = Settings::load(&sources).expect_err("the environment is wrong");
     assert_eq!(
         error.to_string(),
-        "LOOPWRIGHT_THREADS is `many`; it takes a whole number from 1 to 4096"
+        "LOOPWRIGHT_THREADS is `many`; it takes an integer from 1 to 4096"
     );
 }
 

@@ -41,7 +41,7 @@ pub enum DType {
 /// What family of arithmetic a dtype has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
-    /// Truth values.
+    /// Booleans.
     Bool,
     /// Two's complement, wrapping.
     Signed,

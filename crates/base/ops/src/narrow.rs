@@ -99,7 +99,7 @@ impl Format {
         }
         let smallest = self.smallest_exponent();
         let exponent = exponent.max(smallest);
-        // In units of the last mantissa bit the value is a whole number plus a fraction, and scaling
+        // In units of the last mantissa bit the value is an integer plus a fraction, and scaling
         // by a power of two is exact, so this is the one rounding.
         let units = (magnitude * power_of_two(self.mantissa_bits as i32 - exponent))
             .round_ties_even() as u64;

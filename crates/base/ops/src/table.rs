@@ -139,9 +139,9 @@ ops! {
     Atanh "atanh" (1 Float Same false 8) "Inverse hyperbolic tangent.";
     Erf "erf" (1 Float Same false 8) "Error function.";
     Erfc "erfc" (1 Float Same false 8) "1 - erf(x), precise for large operands.";
-    Floor "floor" (1 Number Same false 1) "Largest whole number not above the operand.";
-    Ceil "ceil" (1 Number Same false 1) "Smallest whole number not below the operand.";
-    Round "round" (1 Number Same false 1) "Nearest whole number, halves to even.";
+    Floor "floor" (1 Number Same false 1) "Largest integer not above the operand.";
+    Ceil "ceil" (1 Number Same false 1) "Smallest integer not below the operand.";
+    Round "round" (1 Number Same false 1) "Nearest integer, halves to even.";
     Trunc "trunc" (1 Number Same false 1) "The operand without its fraction.";
     IsNan "is_nan" (1 Float Bool false 1) "Whether the operand is not a number.";
     IsInf "is_inf" (1 Float Bool false 1) "Whether the operand is an infinity.";

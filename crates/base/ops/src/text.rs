@@ -49,7 +49,7 @@ fn shortest(value: Scalar) -> f64 {
 /// Text that is no value of a dtype.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ScalarParseError {
-    /// Not a number, or not a truth value.
+    /// Not a number, or not a boolean.
     #[error("`{text}` is not a value of {dtype}; write {}", example(*.dtype))]
     Malformed {
         /// The dtype asked for.

@@ -394,7 +394,7 @@ impl<'a, O: Clone> Solver<'a, O> {
                     Ok(Root { coefficient, value }) if coefficient.as_const().is_some() => {
                         return Ok(Some((*symbol, value)));
                     }
-                    // That one cannot be had; another one may.
+                    // That one cannot be solved for; another one may.
                     Ok(_) | Err(_) => {}
                 }
             }

@@ -117,7 +117,7 @@ impl Cursor {
         }
     }
 
-    /// Takes a whole number with an optional minus sign.
+    /// Takes an integer with an optional minus sign.
     pub fn expect_integer(&mut self, what: &str) -> Result<(i64, Span), Diagnostic> {
         let start = self.span();
         let negative = self.take(&Token::Minus);
@@ -135,7 +135,7 @@ impl Cursor {
             Ok(value) => Ok((value, span)),
             Err(_) => Err(Diagnostic::new(
                 span,
-                format!("{what} must be a whole number that fits 64 bits, not `{text}`"),
+                format!("{what} must be an integer that fits 64 bits, not `{text}`"),
             )),
         }
     }

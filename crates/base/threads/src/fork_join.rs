@@ -304,7 +304,7 @@ impl ForkJoin {
     /// A pool of so many threads; who calls [`run`](ForkJoin::run) is one of them.
     ///
     /// # Errors
-    /// [`ThreadsError::Thread`] where a thread cannot be had, [`ThreadsError::TooManyThreads`] where they
+    /// [`ThreadsError::Thread`] where a thread cannot be started, [`ThreadsError::TooManyThreads`] where they
     /// are more than 4096.
     pub fn new(threads: NonZero<usize>, pinning: Pinning) -> Result<ForkJoin, ThreadsError> {
         refuse_too_many(threads)?;

@@ -22,7 +22,7 @@ impl ForkJoin {
     ///
     /// # Errors
     /// [`ThreadsError::Threads`] where `LOOPWRIGHT_THREADS` is no number of threads,
-    /// [`ThreadsError::Thread`] where a thread cannot be had; then the same error at every use.
+    /// [`ThreadsError::Thread`] where a thread cannot be started; then the same error at every use.
     pub fn global() -> Result<&'static ForkJoin, ThreadsError> {
         let pool = match GLOBAL.get() {
             Some(pool) => pool,

@@ -185,7 +185,7 @@ pub struct Limits {
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
     /// There is not as much memory.
-    #[error("out of memory: {bytes} bytes are not to be had")]
+    #[error("out of memory: cannot allocate {bytes} bytes")]
     OutOfMemory {
         /// How much was asked for.
         bytes: usize,

@@ -13,7 +13,7 @@ use loopwright_lower::KernelParam;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What turns loop trees into something that runs on host memory. The lowest-effort way in: about a
+/// What turns loop trees into something that runs on host memory. The level of least effort: about a
 /// dozen lines.
 pub trait LoopBackend: Describe {
     /// Makes something that runs of a program.

@@ -33,7 +33,7 @@ enum Way {
     Devices(Arc<dyn DeviceBackend>),
 }
 
-/// The three ways in.
+/// The three levels.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Level {
     /// It takes loop trees.

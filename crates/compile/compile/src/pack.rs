@@ -24,7 +24,7 @@ pub struct Packed {
     /// By request: its first byte. 0 for one that is never needed, which overlaps others.
     pub offsets: Vec<u64>,
     /// How many bytes there must be, at most the sum of all requests (rounded up to the largest
-    /// alignment); saturates at `u64::MAX`, for which no memory is to be had.
+    /// alignment); saturates at `u64::MAX`, for which nothing is allocated.
     pub bytes: u64,
 }
 

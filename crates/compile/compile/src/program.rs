@@ -80,7 +80,7 @@ pub enum ProgramError {
         /// What is wrong with what was given.
         got: String,
     },
-    /// Memory that is not to be had.
+    /// Memory that cannot be allocated.
     #[error(
         "out of memory: `{name}` needs {bytes} bytes; use smaller sizes, for example with `--set`"
     )]

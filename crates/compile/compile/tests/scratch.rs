@@ -51,7 +51,7 @@ fn memory_is_shared_only_by_what_is_not_used_at_the_same_time() {
     let interpreted = output(&mut bound(&interpreted, &[("N", 37)]), "y");
     assert_eq!(compiled, interpreted, "cc and interp");
 
-    // Small whole numbers: exact, in any order. Computed here once more, one product at a time.
+    // Small integers: exact, in any order. Computed here once more, one product at a time.
     let size = 37;
     let matrix = |number: usize| -> Vec<f64> {
         let value = |at: usize| ((at * 7 + number * 3) % 11) as f64 - 5.0;

@@ -21,7 +21,7 @@ fn lowered(program: &str, steps: &str) -> Lowered {
     lower(&plan, "program").expect("it has a kernel")
 }
 
-/// Runs a kernel of a product of `A[i, k]` and `B[k, j]` with small whole numbers, which no order of sums rounds.
+/// Runs a kernel of a product of `A[i, k]` and `B[k, j]` with small integers, which no order of sums rounds.
 fn product(module: &Module, lowered: &Lowered, [m, k, n]: [usize; 3]) -> (Vec<f32>, Vec<f32>) {
     let a: Vec<f32> = (0..m * k).map(|i| (i % 7) as f32 - 3.0).collect();
     let b: Vec<f32> = (0..k * n).map(|i| (i % 5) as f32 - 2.0).collect();

@@ -28,7 +28,7 @@ fn lowered(program: &str, steps: &str) -> Lowered {
     lowered
 }
 
-/// What the kernel makes of small whole numbers, which no order of sums rounds, and what it should.
+/// What the kernel makes of small integers, which no order of sums rounds, and what it should.
 fn product(module: &Module, sizes: &[Scalar], [m, n]: [usize; 2]) -> (Vec<f32>, Vec<f32>) {
     let a: Vec<f32> = (0..m * 5).map(|i| (i % 7) as f32 - 3.0).collect();
     let b: Vec<f32> = (0..5 * n).map(|i| (i % 11) as f32 - 2.0).collect();

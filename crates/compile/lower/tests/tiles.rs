@@ -41,7 +41,7 @@ fn lowered(graph: &Graph, target: &Target) -> (Graph, Lowered) {
     (Graph::clone(plan.graph()), lowered)
 }
 
-/// The bytes of whole numbers from -2 to 2, or from 0 to 4.
+/// The bytes of integers from -2 to 2, or from 0 to 4.
 fn whole(dtype: DType, count: usize, seed: usize) -> Vec<u8> {
     let least = if dtype == DType::U8 { 0 } else { -2 };
     let number = |at: usize| ((at + seed) * 7919 % 101 % 5) as i64 + least;

@@ -217,7 +217,7 @@ impl Work<'_> {
         let most_rows = i64::from(self.target.l2_bytes) / 2 / row_bytes;
         let threads = i64::from(self.target.threads.max(1));
         let most_cols = (size(product.col) / threads).min(MOST_COLUMNS);
-        // Blocks of which there is a whole number.
+        // The largest step of whole blocks that divides the size.
         let within = |size: i64, most: i64| {
             let mut steps = (1..=(most / block).max(1))
                 .rev()

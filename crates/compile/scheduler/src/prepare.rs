@@ -410,7 +410,7 @@ fn has_vector_form(op: Op, dtype: DType) -> bool {
     }
 }
 
-/// Whether vector units have an op that gives a truth value for each lane.
+/// Whether vector units have an op that gives a boolean for each lane.
 fn gives_mask(op: Op) -> bool {
     matches!(
         op,

@@ -246,7 +246,7 @@ fn roles(
         let own = match &parts.op {
             NodeOp::Map(op) => op.info().flops,
             NodeOp::Cast | NodeOp::Bitcast => 1,
-            // A look-up costs a load that cannot be predicted.
+            // A gather costs a load that cannot be predicted.
             NodeOp::Gather { .. } => RECOMPUTE_LIMIT,
             _ => 0,
         };

@@ -17,7 +17,7 @@ pub(crate) struct Field {
     /// Other backends of ours, which can be peers, too.
     pub(crate) rivals: Vec<Backend>,
     peers: Vec<Environment>,
-    /// Peers that were not asked for by name and cannot be had here, and why.
+    /// Peers that were not asked for by name and cannot run here, and why.
     missing: BTreeMap<String, String>,
     threads: NonZero<usize>,
 }

@@ -161,7 +161,7 @@ impl Work {
         parsed(&self.name, &self.text)
     }
 
-    /// Values for every input and state, the same in every run: floats as the work says, whole numbers are labels
+    /// Values for every input and state, the same in every run: floats as the work says, integers are labels
     /// below 10.
     pub(crate) fn inputs(&self, graph: &Graph) -> Result<Vec<(String, Array)>, BenchError> {
         let fail = |error: &dyn ToString| ours(&self.name, error.to_string());

@@ -1,4 +1,4 @@
-//! Memory, before anything runs: whether it is to be had, and what lies on the stack.
+//! Memory, before anything runs: whether it can be allocated, and what lies on the stack.
 
 use crate::failure::Failure;
 use crate::units;

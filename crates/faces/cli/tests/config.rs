@@ -105,14 +105,12 @@ fn a_wrong_command_line_is_told_apart_from_a_wrong_environment_or_file() {
     );
     assert_eq!(
         Sandbox::new().fail(2, &["devices", "--option", "threads=0"]),
-        format!("error: option `threads` is `0`; it takes a whole number from 1 to 4096\n{HELP}")
+        format!("error: option `threads` is `0`; it takes an integer from 1 to 4096\n{HELP}")
     );
     let sandbox = Sandbox::new().with_variable("LOOPWRIGHT_THREADS", "many");
     assert_eq!(
         sandbox.fail(1, &["devices"]),
-        format!(
-            "error: LOOPWRIGHT_THREADS is `many`; it takes a whole number from 1 to 4096\n{HELP}"
-        )
+        format!("error: LOOPWRIGHT_THREADS is `many`; it takes an integer from 1 to 4096\n{HELP}")
     );
     let sandbox = Sandbox::new().with_variable("LOOPWRIGHT_THREDS", "4");
     assert_eq!(

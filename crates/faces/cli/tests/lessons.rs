@@ -194,7 +194,7 @@ fn indented(lines: &[&str]) -> String {
     lines.join("\n")
 }
 
-/// Whether the lines found are those expected; if not, the first expected line that cannot be had.
+/// Whether the lines found are those expected; if not, the first expected line that was not printed.
 fn agree(expected: &[&str], found: &[&str]) -> Result<(), usize> {
     let Some((first, rest)) = expected.split_first() else {
         return if found.is_empty() { Ok(()) } else { Err(0) };

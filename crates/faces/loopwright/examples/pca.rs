@@ -1,6 +1,6 @@
 //! Principal components: 64 pixels of a digit become two numbers, and digits that look alike lie together.
 //!
-//! It shows linear algebra on tensors: a covariance, and the two directions of most variance by turning a plane
+//! It shows linear algebra on tensors: a covariance, and the two directions of most variance by rotating a plane
 //! until it stays (subspace iteration with QR).
 //!
 //! ```console

@@ -257,7 +257,7 @@ impl PyWhileLoop {
     }
 }
 
-/// One of two values by a single truth value; both are computed.
+/// One of two values by a single boolean; both are computed.
 #[pyfunction]
 #[pyo3(name = "choose")]
 fn chosen<'py>(

@@ -63,7 +63,7 @@ pub(crate) fn float() -> DType {
     DEFAULTS[DEFAULT.load(Ordering::Relaxed)]
 }
 
-/// What whole numbers are where nothing is said.
+/// What integers are where nothing is said.
 pub(crate) const INT: DType = DType::I64;
 
 impl PyDType {

@@ -1,7 +1,7 @@
 //! Which dtype comes out where two meet.
 //!
-//! Within a kind as the Array API says. Between kinds, where it says nothing: truth values are numbers beside numbers,
-//! and whole numbers become the float or complex dtype they meet.
+//! Within a kind as the Array API says. Between kinds, where it says nothing: booleans are numbers beside numbers,
+//! and integers become the float or complex dtype they meet.
 
 use crate::dtype::{self, INT, PyDType};
 use loopwright_ops::{DType, Kind};

@@ -166,7 +166,7 @@ fn other_dimensions_stay_summed_in_their_order() {
         let rewritten = same_results(body, &[]);
         assert!(has(&rewritten, is_gather), "{body}\n{rewritten}");
     }
-    // Here the look-ups would be added in another order.
+    // Here the gathers would be added in another order.
     let body = "input t: i64[i=5]\ninput x: f32[k=9]\noutput y = sum[k, i](select(k == t, x, 0))";
     assert!(!has(&same_results(body, &[]), is_gather));
 }

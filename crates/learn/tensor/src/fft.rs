@@ -106,7 +106,7 @@ struct Parts {
 #[track_caller]
 fn roots(rows: usize, columns: usize, size: usize, dtype: DType) -> (Tensor, Tensor) {
     let table = |part: fn(f64) -> f64| {
-        // Quarters of a turn are exact: their cosines and sines are whole numbers.
+        // Quarters of a turn are exact: their cosines and sines are integers.
         let angle = |turn: usize| std::f64::consts::TAU * turn as f64 / size as f64;
         let exact = |turn: usize| match (turn * 4).is_multiple_of(size) {
             true => part(angle(turn)).round(),

@@ -38,7 +38,7 @@ pub(crate) struct Node {
 /// What a tensor is.
 ///
 /// These are the ops of a graph over axes by place. Operands of [`Kind::Map`] have all axes of the
-/// result, in its order: repeating and turning are views.
+/// result, in its order: broadcasting and permuting are views.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     /// It cannot be.

@@ -129,7 +129,7 @@ fn the_program_and_its_schedule_go_through_files() -> Result<(), TensorError> {
             continue;
         };
         session.scope(|| {
-            // A look-up by a one-hot product is rewritten before it is scheduled.
+            // A gather by a one-hot product is rewritten before it is scheduled.
             let table = Tensor::numbered([9, 40]).cast(DType::F32);
             let words = Tensor::from([3i64, 8, 3])
                 .one_hot(9, DType::F32)

@@ -300,7 +300,7 @@ const MISTAKES: &[Mistake] = &[
     ("a transform along a missing axis", || {
         Ok(fft::rfft(&of(&[4]), 1).re)
     }),
-    ("two axes of one name from a look-up", || {
+    ("two axes of one name from a gather", || {
         let table = of(&[4, 2]).named(["rows", "i"]);
         let index = Tensor::index(Axis::named("i", 3));
         Ok(table.take(&index, "rows"))

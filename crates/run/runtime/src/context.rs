@@ -120,7 +120,7 @@ impl Context {
     /// it is; the routine's is its child.
     ///
     /// # Errors
-    /// What does not fit the context, sizes that do not fit the program, or memory that is not to be had.
+    /// What does not fit the context, sizes that do not fit the program, or memory that cannot be allocated.
     pub fn link(&self, code: &Code, options: &LinkOptions<'_>) -> Result<Routine, RuntimeError> {
         let device = &self.shared.stream.shared.device;
         device.runtime.check_process()?;

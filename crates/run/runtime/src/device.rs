@@ -389,7 +389,7 @@ impl Device {
     /// A new stream; there can be any number.
     ///
     /// # Errors
-    /// [`RuntimeError::Stream`] where no thread is to be had for it.
+    /// [`RuntimeError::Stream`] where no thread can be started for it.
     pub fn stream(&self) -> Result<Stream, RuntimeError> {
         Stream::new(&self.shared)
     }

@@ -37,7 +37,7 @@ pub enum RuntimeError {
         why: Unavailable,
     },
     /// A backend that is there and does not work: `auto` does not pass it over.
-    #[error("device `{name}` is broken: {why}; mend it, or choose another device by its name")]
+    #[error("device `{name}` is broken: {why}; fix it, or choose another device by its name")]
     Broken {
         /// The backend.
         name: String,
@@ -265,7 +265,7 @@ pub enum RuntimeError {
         /// What does.
         what: String,
     },
-    /// A stream failed, or a thread was not to be had.
+    /// A stream failed, or a thread could not be started.
     #[error("{}", stream_failure(.0))]
     Stream(#[from] ThreadsError),
     /// A file could not be written.

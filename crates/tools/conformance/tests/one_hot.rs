@@ -1,4 +1,4 @@
-//! A one-hot contraction becomes a guarded look-up, and gives the same bits on every backend.
+//! A one-hot contraction becomes a guarded gather, and gives the same bits on every backend.
 
 mod support;
 

@@ -28,8 +28,8 @@ pub fn random_inputs(
     arrays.collect()
 }
 
-/// Fills an array: floats uniform in [-1, 1), integers small (below `limit` and not negative where there is one), truth
-/// values a coin's. Depends on seed and name alone, not on what else is random.
+/// Fills an array: floats uniform in [-1, 1), integers small (below `limit` and not negative where there is one),
+/// booleans a coin's. Depends on seed and name alone, not on what else is random.
 pub fn fill_random(array: &mut Array, name: &str, seed: u64, limit: Option<u64>) {
     let mut generator = Generator::named(seed, name);
     let dtype = array.dtype();

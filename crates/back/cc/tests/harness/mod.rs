@@ -5,7 +5,7 @@ use loopwright_backend::Describe;
 use loopwright_cc::CcBackend;
 use loopwright_ops::{DType, Scalar};
 
-/// The backend, or `None`, said out loud, where there is no compiler. On CI there must be one.
+/// The backend, or `None` and a printed line where there is no compiler. On CI there must be one.
 pub fn backend() -> Option<CcBackend> {
     let backend = CcBackend::from_env();
     match backend.availability() {

@@ -4,7 +4,7 @@
 use loopwright_backend::Describe;
 use loopwright_gccjit::GccJit;
 
-/// The backend at a level that keeps tests short, or `None`, said out loud, where there is no library.
+/// The backend at a level that keeps tests short, or `None` and a printed line where there is no library.
 pub fn backend() -> Option<GccJit> {
     available(GccJit::new().with_optimisation(1))
 }

@@ -109,21 +109,21 @@ fn settings_that_cannot_be() {
                 cores: 0,
                 ..settings()
             },
-            "0 cores cannot be had, 1 to 1024 can",
+            "0 cores are refused, 1 to 1024 are allowed",
         ),
         (
             crate::Settings {
                 local_memory: 1000,
                 ..settings()
             },
-            "1000 bytes of local memory cannot be had, 32 KiB to 1 MiB in steps of 4 KiB can",
+            "1000 bytes of local memory are refused, 32 KiB to 1 MiB in steps of 4 KiB are allowed",
         ),
         (
             crate::Settings {
                 window: 4096,
                 ..settings()
             },
-            "a window of 4096 bytes cannot be had, 8 KiB to 64 MiB in steps of 4 KiB can",
+            "a window of 4096 bytes is refused, 8 KiB to 64 MiB in steps of 4 KiB are allowed",
         ),
     ] {
         let backend = crate::Manycore::new(wrong);

@@ -18,7 +18,7 @@ pub fn settings() -> Settings {
     settings
 }
 
-/// The backend, or `None`, said out loud, where there is no compiler. On CI there must be one.
+/// The backend, or `None` and a printed line where there is no compiler. On CI there must be one.
 pub fn backend(settings: Settings) -> Option<Manycore> {
     let backend = Manycore::new(settings);
     match backend.availability() {

@@ -90,7 +90,7 @@ fn moderate(bits: u64, span: u64) -> f64 {
     f64::from_bits(bits & 0x800f_ffff_ffff_ffff | exponent << 52)
 }
 
-/// Doubles at random, by themselves or as pairs: of all bits, of moderate sizes, near whole numbers, near quarters of a turn, near 1,
+/// Doubles at random, by themselves or as pairs: of all bits, of moderate sizes, near integers, near quarters of a turn, near 1,
 /// and special ones.
 pub(crate) fn doubles(seed: u64, x: &mut [f64], y: &mut [f64]) {
     let mut random = Random::new(seed);

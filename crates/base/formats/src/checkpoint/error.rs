@@ -189,7 +189,7 @@ pub enum Fault {
         /// How many.
         bytes: u64,
     },
-    /// A truth value that is neither.
+    /// A boolean that is neither.
     #[error("element {at} of `{}` is the {dtype} {byte}, and only 0 and 1 are", .name.escape_debug())]
     Truth {
         /// The array.

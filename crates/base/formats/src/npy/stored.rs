@@ -18,7 +18,7 @@ pub struct Stored {
 /// What an element is, as far as the file says.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum StoredKind {
-    /// `b`: a truth value.
+    /// `b`: a boolean.
     Bool,
     /// `i`: a signed integer.
     Signed,

@@ -82,7 +82,7 @@ impl ReduceOp {
     }
 }
 
-/// What a family's function computed: a value of the operands' kind or a truth value.
+/// What a family's function computed: a value of the operands' kind or a boolean.
 enum Outcome<T> {
     Value(T),
     Truth(bool),

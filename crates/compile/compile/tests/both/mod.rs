@@ -33,7 +33,7 @@ pub fn compilers() -> [Compiler; 2] {
     })
 }
 
-/// The program with sizes and, for each input and state, small whole numbers that differ from place to place.
+/// The program with sizes and, for each input and state, small integers that differ from place to place.
 pub fn bound(program: &Arc<Program>, sizes: &[(&str, i64)]) -> Bound<'static> {
     let mut bound = program.bind(sizes).expect("the sizes fit");
     let graph = program.graph();

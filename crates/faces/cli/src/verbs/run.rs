@@ -587,7 +587,7 @@ fn given(
     Ok((given, array))
 }
 
-/// What to set so that a parameter gets the shape found in a file; `None` if that is not to be had.
+/// What to set so that a parameter gets the shape found in a file; `None` if nothing gives it.
 fn sizes_for(graph: &Graph, binding: &Binding, node: NodeId, found: &[usize]) -> Option<String> {
     let dims = &graph.node(node).dims;
     if dims.len() != found.len() {

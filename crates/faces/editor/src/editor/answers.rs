@@ -71,7 +71,7 @@ impl Editor {
             Purpose::Split { node, name } => {
                 let factor = trimmed
                     .parse()
-                    .map_err(|_| (all, "a factor is a whole number, for example 16".to_owned()))?;
+                    .map_err(|_| (all, "a factor is an integer, for example 16".to_owned()))?;
                 self.mode = Mode::Tree;
                 self.change(&Mutation::Split { node, name, factor });
             }

@@ -241,7 +241,7 @@ fn a_split_takes_its_factor_from_the_line_or_the_list() {
     let (letters, why) = prompt.error.clone().expect("it is wrong");
     assert_eq!(
         (letters, why.as_str()),
-        (0..3, "a factor is a whole number, for example 16")
+        (0..3, "a factor is an integer, for example 16")
     );
     let why = refused(matmul(), "js1⏎");
     assert!(why.contains("cannot be split by 1"), "{why}");

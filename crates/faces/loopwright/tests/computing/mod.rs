@@ -2,7 +2,7 @@
 
 use loopwright::backend::{Backend, backends};
 
-/// Every backend that computes and can be used here. What is left out is said out loud; where `CI` is set
+/// Every backend that computes and can be used here. What is left out is printed; where `CI` is set
 /// nothing is.
 pub fn computing() -> Vec<Backend> {
     let computing = backends().into_iter();

@@ -204,7 +204,7 @@ class Array:
     def broadcast_to(self, /, shape: Any) -> Array:
         """An array repeated along its axes of size 1 to a shape: a view, which is read-only."""
     def ceil(self, /) -> Array:
-        """The smallest whole number that is not below."""
+        """The smallest integer that is not below."""
     def clip(self, min: Any = ..., max: Any = ..., out: Any = ...) -> Array:
         """The elements within bounds: ``x.clip(0, 1)``."""
     def conj(self, /) -> Array:
@@ -234,7 +234,7 @@ class Array:
     def flip(self, /, *, axis: Any = ...) -> Array:
         """The elements in reverse along axes."""
     def floor(self, /) -> Array:
-        """The largest whole number that is not above."""
+        """The largest integer that is not above."""
     @property
     def is_computed(self) -> builtins.bool:
         """Whether its value is there."""
@@ -302,7 +302,7 @@ class Array:
     def roll(self, /, shift: Any, *, axis: Any = ...) -> Array:
         """The elements moved along axes; what leaves at the end comes in at the front."""
     def round(self, /) -> Array:
-        """The nearest whole number, of two the even one."""
+        """The nearest integer, of two the even one."""
     @property
     def shape(self) -> tuple[int, ...]:
         """The sizes of its axes; `None` for one that is open in a function that is traced."""
@@ -874,11 +874,11 @@ class Table:
     def __repr__(self, /) -> str:
         """Return repr(self)."""
     def array(self, /, name: Any, dtype: Any = ...) -> Array:
-        """A column of numbers or truth values, `[row]`."""
+        """A column of numbers or booleans, `[row]`."""
     def categories(self, /, name: Any) -> tuple[Array, list[str]]:
         """For each row which of the different values of a column it has, and those as texts, in their order."""
     def matrix(self, /, names: Any, dtype: Any = ...) -> Array:
-        """Columns of numbers or truth values side by side, `[row, column]`."""
+        """Columns of numbers or booleans side by side, `[row, column]`."""
     @property
     def names(self) -> list[str]:
         """The names of the columns."""
@@ -986,7 +986,7 @@ def checkpoint_write(path: Any, arrays: Any, metadata: Any) -> None:
     """Writes arrays under their names, and strings beside them."""
 
 def choose(condition: Any, a: Any, b: Any) -> Any:
-    """One of two values by a single truth value; both are computed."""
+    """One of two values by a single boolean; both are computed."""
 
 def complex(re: Any, im: Any) -> Array:
     """Complex numbers of their parts."""

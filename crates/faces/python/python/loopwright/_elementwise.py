@@ -94,7 +94,7 @@ bitwise_invert = _unary(
     "lw.bitwise_invert(lw.asarray([0, 5])).tolist()", "[-1, -6]",
 )  # fmt: skip
 ceil = _unary(
-    "ceil", "ceil", REAL, "The smallest whole number that is not below.",
+    "ceil", "ceil", REAL, "The smallest integer that is not below.",
     "lw.ceil(lw.asarray([1.2, -1.2])).tolist()", "[2.0, -1.0]",
 )  # fmt: skip
 cos = _unary(
@@ -114,7 +114,7 @@ expm1 = _unary(
     "lw.expm1(lw.asarray([0.0])).tolist()", "[0.0]",
 )  # fmt: skip
 floor = _unary(
-    "floor", "floor", REAL, "The largest whole number that is not above.",
+    "floor", "floor", REAL, "The largest integer that is not above.",
     "lw.floor(lw.asarray([1.2, -1.2])).tolist()", "[1.0, -2.0]",
 )  # fmt: skip
 log = _unary(
@@ -146,7 +146,7 @@ reciprocal = _unary(
     "lw.reciprocal(lw.asarray([4.0])).tolist()", "[0.25]",
 )  # fmt: skip
 round = _unary(
-    "round", "round", NUMERIC, "The nearest whole number, of two the even one.",
+    "round", "round", NUMERIC, "The nearest integer, of two the even one.",
     "lw.round(lw.asarray([0.5, 1.5, 2.6])).tolist()", "[0.0, 2.0, 3.0]",
 )  # fmt: skip
 _sign = _unary(

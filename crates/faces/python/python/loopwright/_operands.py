@@ -15,7 +15,7 @@ Scalar = builtins.bool | int | float | complex
 def expect(name: str, x: object, allowed: frozenset[DType] = _dtypes.ALL) -> Array:
     """The argument as an array of one of the dtypes.
 
-    Truth values become whole numbers, and those become floats, where only such are taken: as they do
+    Booleans become integers, and those become floats, where only such are taken: as they do
     beside them.
     """
     if not isinstance(x, Array):
@@ -29,7 +29,7 @@ def expect(name: str, x: object, allowed: frozenset[DType] = _dtypes.ALL) -> Arr
 
 
 def widened(dtype: DType, allowed: frozenset[DType]) -> DType | None:
-    """The dtype that truth values or whole numbers take where numbers or floats are asked for."""
+    """The dtype that booleans or integers take where numbers or floats are asked for."""
     default = _dtypes.default_float()
     if default not in allowed or dtype not in _dtypes.BITS:
         return None

@@ -449,7 +449,7 @@ def while_loop(first: Any, condition: Callable[[Any], Array], step: Callable[[An
 
 
 def choose(condition: Array, a: Any, b: Any) -> Any:
-    """``a`` where the condition, a single truth value, holds, else ``b``: for things made of several arrays.
+    """``a`` where the condition, a single boolean, holds, else ``b``: for things made of several arrays.
 
     Both are computed; ``where`` chooses element by element. Functions without arguments are called for theirs.
 

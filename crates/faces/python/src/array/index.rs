@@ -140,7 +140,7 @@ impl Key {
         } else {
             let kind = object.get_type().name()?.to_string();
             return Err(PyIndexError::new_err(format!(
-                "an index is an integer, a slice, None, ..., or an array of integers or truth values, not {kind}"
+                "an index is an integer, a slice, None, ..., or an array of integers or booleans, not {kind}"
             )));
         }
         Ok(())

@@ -174,7 +174,7 @@ impl Value {
     }
 }
 
-/// Numbers become truth values by being not zero.
+/// Numbers become booleans by being not zero.
 fn cast_part(part: &Tensor, dtype: DType) -> Tensor {
     match dtype {
         _ if part.dtype() == dtype => part.clone(),

@@ -15,7 +15,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyNotImplemented;
 
-/// Whether whole numbers become floats before an op of two operands.
+/// Whether integers become floats before an op of two operands.
 fn is_of_floats(op: Op) -> bool {
     matches!(op, Op::Div | Op::Atan2 | Op::Hypot | Op::CopySign)
 }
@@ -80,7 +80,7 @@ fn operand_dtype(op: Op, left: &Value, right: &Operand) -> PyResult<PyDType> {
     })
 }
 
-/// Arithmetic of truth values is that of numbers, as in Python.
+/// Arithmetic of booleans is that of numbers, as in Python.
 fn counted(op: Op, dtype: PyDType) -> PyDType {
     match dtype.part == DType::Bool && !op.info().class.allows(DType::Bool) {
         true => PyDType::real(INT),
@@ -119,7 +119,7 @@ fn combined(op: Op, left: &Value, right: &Value) -> PyResult<Value> {
     made_of(&values, made.0, Some(made.1))
 }
 
-/// Floats divided and rounded down, in agreement with the remainder: a quotient that was rounded up to a whole number
+/// Floats divided and rounded down, in agreement with the remainder: a quotient that was rounded up to an integer
 /// is not taken for it.
 fn floor_divided(a: &Tensor, b: &Tensor) -> Tensor {
     let rest = Tensor::map(Op::Mod, &[a, b]);
@@ -208,7 +208,7 @@ fn given(py: Python<'_>, value: Value) -> PyResult<Py<PyAny>> {
 }
 
 impl Array {
-    /// The value, as numbers if it has truth values and the op is not for them.
+    /// The value, as numbers if it has booleans and the op is not for them.
     fn counted(&self, op: Op) -> Value {
         let value = self.value();
         value.cast(counted(op, value.dtype()))

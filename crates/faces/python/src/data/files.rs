@@ -150,7 +150,7 @@ impl PyTable {
         }
     }
 
-    /// Columns of numbers or truth values side by side, `[row, column]`.
+    /// Columns of numbers or booleans side by side, `[row, column]`.
     #[pyo3(signature = (names, dtype=None))]
     fn matrix(
         &self,
@@ -165,7 +165,7 @@ impl PyTable {
         array(py, made.map_err(|error| of_data(py, error))?)
     }
 
-    /// A column of numbers or truth values, `[row]`.
+    /// A column of numbers or booleans, `[row]`.
     #[pyo3(signature = (name, dtype=None))]
     fn array(
         &self,

@@ -73,7 +73,7 @@ pub(super) struct Build<'a> {
 }
 
 impl Build<'_> {
-    /// A size: a whole number, an expression, or the name of a size or a dimension.
+    /// A size: an integer, an expression, or the name of a size or a dimension.
     pub(super) fn size(&mut self, given: &Bound<'_, PyAny>) -> PyResult<Expr> {
         if let Ok(name) = given.cast::<PyString>() {
             let named = PyExpr::named(&name.to_string_lossy());

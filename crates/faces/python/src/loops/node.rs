@@ -145,7 +145,7 @@ impl PyNode {
         }
     }
 
-    /// Of a view or a look-up: the value outside; `None` where it never leaves what it reads.
+    /// Of a view or a gather: the value outside; `None` where it never leaves what it reads.
     #[getter]
     fn outside<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let outside = match &self.graph.node(self.node).op {

@@ -1,4 +1,4 @@
-//! Reductions of values, and what else looks at many elements for one: scans, sorts, look-ups.
+//! Reductions of values, and what else looks at many elements for one: scans, sorts, gathers.
 
 use super::errors;
 use super::memory::dtype_of;

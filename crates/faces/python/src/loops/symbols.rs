@@ -62,7 +62,7 @@ pub(super) struct PyExpr {
     pub(super) order: Vec<Symbol>,
 }
 
-/// What can stand beside an expression: another one, or a whole number.
+/// What can stand beside an expression: another one, or an integer.
 pub(super) struct Operand(pub(super) PyExpr);
 
 impl<'py> FromPyObject<'_, 'py> for Operand {
@@ -75,7 +75,7 @@ impl<'py> FromPyObject<'_, 'py> for Operand {
         match obj.extract::<i64>().attempt(obj.py())? {
             Ok(value) => Ok(Operand(PyExpr::constant(value))),
             Err(_) => Err(PyTypeError::new_err(format!(
-                "{} is no index expression: symbols, whole numbers and what is made of them are",
+                "{} is no index expression: symbols, integers and what is made of them are",
                 obj.repr()?
             ))),
         }

@@ -50,7 +50,7 @@ class Run:
         self.make()
 
     def fresh(self, shape: tuple[int, ...]) -> np.ndarray:
-        # Whole numbers are exact in all dtypes.
+        # Integers are exact in all dtypes.
         count = int(np.prod(shape))
         return ((np.arange(count) * 7 + self.pick.randrange(50)) % 23).reshape(shape).astype(self.dtype)
 

@@ -1,4 +1,4 @@
-"""Truth values where numbers are asked for, and whole numbers where floats are.
+"""Booleans where numbers are asked for, and integers where floats are.
 
 The standard leaves both open. They become what they become beside numbers and floats: the default
 integer, and the default float.

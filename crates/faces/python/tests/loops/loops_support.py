@@ -34,7 +34,7 @@ def program(text: str) -> Graph:
 
 
 def filled(graph: Graph, **sizes: int) -> dict[str, Any]:
-    """Small whole numbers for every input, the same each time; sizes with them."""
+    """Small integers for every input, the same each time; sizes with them."""
     rng = np.random.default_rng(7)
     given: dict[str, Any] = dict(sizes)
     for node in graph.inputs:

@@ -271,7 +271,7 @@ def test_line_22_reductions_in_stages(device):
         ),
         FOLDED,
     )
-    # Whole numbers may be folded in any order; floats say so, a maximum for the sake of its zeros.
+    # Integers may be folded in any order; floats say so, a maximum for the sake of its zeros.
     assert [plan.reassociates for plan in plans] == [False, False, False, False, True, True]
     keeps(
         device,

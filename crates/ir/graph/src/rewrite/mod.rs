@@ -24,7 +24,7 @@ use loopwright_arena::TiVec;
 /// ");
 /// let graph = parse(&source).map_err(|error| error.render(&source))?;
 /// let (graph, notes) = rewrite(&graph);
-/// assert_eq!(notes, ["`words`: the sum over `v` with one row chosen by `tokens` is a look-up in `table`"]);
+/// assert_eq!(notes, ["`words`: the sum over `v` with one row chosen by `tokens` is a gather from `table`"]);
 /// # Ok::<(), String>(())
 /// ```
 pub fn rewrite(graph: &Graph) -> (Graph, Vec<String>) {

@@ -1,4 +1,4 @@
-//! A sum over all rows of a table, all but one of them masked, is a look-up of that row.
+//! A sum over all rows of a table, all but one of them masked, is a gather of that row.
 //!
 //! `sum[k](select(k == index, table, 0))` reads all of the table for every index. It is
 //! `table[index] else 0`, with one difference: a sum starts from 0, so that a row of -0 gives 0. Adding
@@ -17,7 +17,7 @@ use loopwright_ops::{DType, Kind, Op, ReduceOp, Scalar, cast};
 use loopwright_symbolic::Expr;
 use smallvec::SmallVec;
 
-/// A contraction that is a look-up.
+/// A contraction that is a gather.
 struct Found {
     /// The dimension that is looked up.
     key: DimId,
@@ -28,7 +28,7 @@ struct Found {
     acc: DType,
 }
 
-/// The graph with every such sum as a look-up; says in `notes` which.
+/// The graph with every such sum as a gather; says in `notes` which.
 pub(super) fn rewrite(graph: &Graph, notes: &mut Vec<String>) -> Graph {
     let mut rewriting = Rewriting::new(graph);
     for node in graph.node_ids() {
@@ -36,7 +36,7 @@ pub(super) fn rewrite(graph: &Graph, notes: &mut Vec<String>) -> Graph {
             None => rewriting.keep(),
             Some(found) => {
                 notes.push(format!(
-                    "`{}`: the sum over `{}` with one row chosen by `{}` is a look-up in `{}`",
+                    "`{}`: the sum over `{}` with one row chosen by `{}` is a gather from `{}`",
                     graph.node_name(node),
                     graph.dim(found.key).name,
                     graph.node_name(found.index),

@@ -1,4 +1,4 @@
-//! Expressions as indices and sizes, and what indexing an array makes: views and lookups.
+//! Expressions as indices and sizes, and what indexing an array makes: views and gathers.
 
 use super::ast::{Binary, Expr, ExprKind, Index, IndexItem, LiteralKind, Unary};
 use super::lower::{Lowering, Meaning, literal_scalar};
@@ -20,14 +20,14 @@ enum Mode<'a> {
     Index(&'a mut Vec<DimId>),
 }
 
-/// What is read where: the parts of a view or a lookup.
+/// What is read where: the parts of a view or a gather.
 struct Access {
     map: SmallVec<[Symbolic; 4]>,
     constraints: Vec<Symbolic>,
     /// The dimensions that occur, in order of appearance.
     dims: Vec<DimId>,
     /// The position and value of the index that is an array, if there is one.
-    lookup: Option<(usize, NodeId)>,
+    gather: Option<(usize, NodeId)>,
 }
 
 impl Lowering {
@@ -49,7 +49,7 @@ impl Lowering {
         let target = self.value(&index.target, expected)?;
         let access = self.access(index, target.node)?;
         let outside = self.outside(index, target.node)?;
-        if access.lookup.is_some() {
+        if access.gather.is_some() {
             return self.gather(target.node, access, outside, index, span);
         }
         let plain = access.constraints.is_empty() && outside.is_none();
@@ -163,12 +163,12 @@ impl Lowering {
             map: SmallVec::new(),
             constraints: Vec::new(),
             dims: Vec::new(),
-            lookup: None,
+            gather: None,
         };
         for (position, item) in index.indices.iter().enumerate() {
             if self.is_value(&item.expr) {
                 let node = self.value(&item.expr, None)?.node;
-                if access.lookup.replace((position, node)).is_some() {
+                if access.gather.replace((position, node)).is_some() {
                     return Err(Diagnostic::new(
                         item.expr.span,
                         "a second index here is an array",
@@ -243,7 +243,7 @@ impl Lowering {
         own.eq(map.iter().cloned())
     }
 
-    /// A lookup; indices beside it that are more than the table's own dimensions are a view first.
+    /// A gather; indices beside it that are more than the table's own dimensions are a view first.
     fn gather(
         &mut self,
         table: NodeId,
@@ -252,13 +252,13 @@ impl Lowering {
         index: &Index,
         span: Span,
     ) -> Result<Lowered, Diagnostic> {
-        let Some((position, lookup)) = access.lookup else {
-            unreachable!("only an access with a lookup is a gather")
+        let Some((position, indices)) = access.gather else {
+            unreachable!("only an access with indices is a gather")
         };
         if let Some(condition) = index.conditions.first() {
             return Err(Diagnostic::new(
                 condition.span,
-                "conditions cannot stand on a lookup by an array",
+                "conditions cannot stand on a gather by an array",
             )
             .help("use `select(condition, a, b)`"));
         }
@@ -289,7 +289,7 @@ impl Lowering {
             self.view(table, &dims, access, outside, span)?
         };
         self.builder.at(span);
-        let node = self.builder.gather(table, lookup, axis, outside);
+        let node = self.builder.gather(table, indices, axis, outside);
         self.at(span, node).map(Lowered::fresh)
     }
 
@@ -300,7 +300,7 @@ impl Lowering {
         };
         let refuse = |found: &str| {
             Diagnostic::new(expr.span, format!("{found} cannot stand in {what}")).help(
-                "indices and sizes are made of whole numbers, dimensions and sizes with + - * // %, comparisons, min, max and size(..)",
+                "indices and sizes are made of integers, dimensions and sizes with + - * // %, comparisons, min, max and size(..)",
             )
         };
         match &expr.kind {

@@ -315,7 +315,7 @@ impl Inference {
         Ok(result)
     }
 
-    /// A view or a look-up has the dtype of what it reads.
+    /// A view or a gather has the dtype of what it reads.
     fn indexed(&mut self, index: &Index) -> Result<Term, Diagnostic> {
         if let ExprKind::Name(name) = &index.target.kind
             && name.is_word("index")

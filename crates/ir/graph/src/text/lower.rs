@@ -647,8 +647,8 @@ pub(super) fn literal_scalar(
     };
     if !fits {
         let what = match literal.kind {
-            LiteralKind::Bool => "a truth value",
-            LiteralKind::Int => "a whole number",
+            LiteralKind::Bool => "a boolean",
+            LiteralKind::Int => "an integer",
             LiteralKind::Float => "a float literal",
         };
         return Err(Diagnostic::new(
@@ -658,7 +658,7 @@ pub(super) fn literal_scalar(
         .help(match (literal.kind, dtype) {
             (_, DType::Bool) => "write `true` or `false`, or compare: `x != 0`".to_owned(),
             (LiteralKind::Float, _) => {
-                "write a whole number, or cast what stands beside it: `f32(x)`".to_owned()
+                "write an integer, or cast what stands beside it: `f32(x)`".to_owned()
             }
             _ => format!("write a number, or cast: `{dtype}(x)`"),
         }));

@@ -17,7 +17,7 @@
 //!           | "output" NAME [= value], ..                    a result
 //! dims      = "[" NAME [= size], .. "]"                      new names are new dimensions
 //! value     = literal | NAME | value op value | - value | ! value | (value)
-//!           | value[index, ..] [if condition, ..] [else literal]     a view, or a lookup
+//!           | value[index, ..] [if condition, ..] [else literal]     a view, or a gather
 //!           | function(value, ..) | function[options](value, ..)
 //! ```
 //!

@@ -531,7 +531,7 @@ impl Parser {
         let negative = self.cursor.take(&Token::Minus);
         match self.literal()? {
             Some((literal, _)) if negative && literal.kind == LiteralKind::Bool => {
-                Err(Diagnostic::new(start, "a truth value has no sign"))
+                Err(Diagnostic::new(start, "a boolean has no sign"))
             }
             Some((literal, span)) => {
                 let literal = if negative { negated(literal) } else { literal };

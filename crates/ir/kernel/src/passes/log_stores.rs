@@ -273,7 +273,7 @@ impl Logging<'_> {
             unreachable!("what is logged is a scalar");
         };
         let unsigned = match dtype.bytes() {
-            // A truth value is 0 or 1 in every word.
+            // A boolean is 0 or 1 in every word.
             _ if dtype == DType::Bool => dtype,
             1 => DType::U8,
             2 => DType::U16,

@@ -332,7 +332,7 @@ impl Parser {
         }
     }
 
-    /// A whole number of a narrow type.
+    /// An integer of a narrow type.
     fn number<N: TryFrom<i64>>(&mut self, what: &str) -> Result<N, Diagnostic> {
         let (number, span) = self.cursor.expect_integer(what)?;
         N::try_from(number)
@@ -443,7 +443,7 @@ impl Parser {
         self.cursor.expect(Token::Greater).map(|_| ())
     }
 
-    /// A whole number up to 2^64 - 1.
+    /// An integer up to 2^64 - 1.
     fn unsigned(&mut self, what: &str) -> Result<u64, Diagnostic> {
         if let Token::Number(digits) = self.cursor.peek()
             && let Ok(number) = digits.parse()

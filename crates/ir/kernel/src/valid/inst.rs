@@ -331,7 +331,7 @@ impl<'a> FunctionValidator<'a, '_> {
         } else if a.dtype.is_float() != l.dtype.is_float() || a.dtype.bits() < l.dtype.bits() {
             "the accumulator must be of the same kind and at least as wide"
         } else if a.dtype.kind() == Kind::Bool {
-            "truth values have no product"
+            "booleans have no product"
         } else {
             return Ok(());
         };

@@ -6,7 +6,7 @@ use loopwright_formats::npy::NpyError;
 use loopwright_ops::DType;
 use std::io;
 
-/// Why data cannot be had.
+/// Why data cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
     /// The system refused.

@@ -4,7 +4,7 @@
 //!
 //! | line | also shown by |
 //! | --- | --- |
-//! | 44 gradients | `crates/learn/tensor/tests/gradients`: every op, fold, scan, view, look-up and scatter, to the second order on every backend |
+//! | 44 gradients | `crates/learn/tensor/tests/gradients`: every op, fold, scan, view, gather and scatter, to the second order on every backend |
 //! | 45 shapes | `crates/learn/tensor/tests/inference.rs`, `crates/learn/nn/tests/modules.rs` |
 //! | 46 einsum | `crates/learn/tensor/tests/einsum.rs`: against loops written out, with second gradients |
 //! | 47 convolutions and pools | `crates/learn/tensor/tests/convolve.rs`: against loops written out, in groups and transposed |

@@ -6,7 +6,7 @@
 //! tensor may have the same dimension twice: where two of its axes would fall together (`x + x.t()`), one
 //! connection is left out, and there the graph gets a view that renames.
 //!
-//! Repeating along an axis and turning axes around are then no nodes at all.
+//! Broadcasting along an axis and permuting axes are then no nodes at all.
 
 mod loops;
 mod names;

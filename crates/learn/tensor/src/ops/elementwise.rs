@@ -315,9 +315,9 @@ unary! {
     atanh Atanh "The inverse hyperbolic tangent.";
     erf Erf "The error function.";
     erfc Erfc "`1 - erf(x)`, precise for large elements.";
-    floor Floor "The largest whole number not above.";
-    ceil Ceil "The smallest whole number not below.";
-    round Round "The nearest whole number, halves to even.";
+    floor Floor "The largest integer not above.";
+    ceil Ceil "The smallest integer not below.";
+    round Round "The nearest integer, halves to even.";
     trunc Trunc "The elements without their fractions.";
     is_nan IsNan "Whether an element is not a number.";
     is_inf IsInf "Whether an element is an infinity.";
@@ -472,7 +472,7 @@ macro_rules! numbers_first {
     };
 }
 
-// One type for whole numbers and one for others, so that a literal has a type.
+// One type for integers and one for others, so that a literal has a type.
 numbers_first! { f64 i32 }
 
 impl Neg for &Tensor {

@@ -1,4 +1,4 @@
-//! Look-ups and scatters: places that values say.
+//! Gathers and scatters: places that values say.
 
 use super::axes::{self, AxisRef};
 use super::{failure, refuse_shape, settle};

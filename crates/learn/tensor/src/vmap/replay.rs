@@ -243,7 +243,7 @@ impl Replay {
         }
     }
 
-    /// A look-up. An index with the mapped axis for a table without it has one more axis of its own: the
+    /// A gather. An index with the mapped axis for a table without it has one more axis of its own: the
     /// table is not repeated.
     #[track_caller]
     fn gather(&self, old: &Tensor, inputs: &[Value], axis: usize, along: &Along) -> Value {

@@ -1,4 +1,4 @@
-//! Look-ups, scatters and orders.
+//! Gathers, scatters and orders.
 
 use crate::differences::{Point, check, everywhere};
 use loopwright_tensor::{ReduceOp, Tensor};

@@ -13,7 +13,7 @@ fn close(got: &[f64], expected: &[f64]) {
     }
 }
 
-/// A function with views, folds, products and look-ups of two tensors.
+/// A function with views, folds, products and gathers of two tensors.
 fn mixed(x: &Tensor, w: &Tensor) -> Tensor {
     let seen = x.window(1, &Window::new(2usize), None).max(2);
     let looked = w.take(&Tensor::from([1i64, 0, 1]), 0);

@@ -363,7 +363,7 @@ output y = run[7 - i] + run
 
     fn line_24_reads_at_other_places_see_the_right_values(place) {
         // A virtual node is computed where it is read, at the index that it is read at: turned round,
-        // along a diagonal, behind a look-up, and outside of its range.
+        // along a diagonal, behind a gather, and outside of its range.
         let text = "
 input x: f32[i=6]
 input at: i64[j=5]

@@ -235,7 +235,7 @@ pub(crate) fn read(context: &Context, name: &str) -> Result<Vec<i64>, Stop> {
         .collect())
 }
 
-/// Fails unless an array that was handed in holds these values.
+/// Fails unless an array that was given holds these values.
 pub(crate) fn given(context: &Context, name: &str, expected: &[i64]) -> Result<(), Stop> {
     same(name, &read(context, name)?, expected)
 }

@@ -2,7 +2,7 @@
 //! either scheduler.
 //!
 //! Programs are over `i64`, which every backend has. Where a backend does not compute, values are compared
-//! only where they were handed in.
+//! only where they were given.
 
 mod bench;
 mod devices;

@@ -41,7 +41,7 @@ impl Scale {
 /// Dimensions of a node.
 const MAX_RANK: usize = 4;
 
-/// Whole numbers up to here are exact in `f32`, and so are sums of two of them.
+/// Integers up to here are exact in `f32`, and so are sums of two of them.
 const MAX_WHOLE: f64 = (1 << 22) as f64;
 
 /// Names that mean something somewhere: in the program's text, in a schedule, in C.
@@ -340,7 +340,7 @@ impl Draft<'_> {
             if let Some(node) = self.node_where(&same) {
                 return Ok(node);
             }
-            // Whole numbers stay exact only between the wide floats.
+            // Integers stay exact only between the wide floats.
             let castable = |draft: &Self, node: NodeId| {
                 let from = draft.dtype_of(node);
                 let exact =
@@ -766,7 +766,7 @@ impl Draft<'_> {
     }
 }
 
-/// Whether an op takes whole numbers to whole numbers, exactly, whatever the rounding.
+/// Whether an op takes integers to integers, exactly, whatever the rounding.
 fn keeps_whole(op: Op, dtype: DType) -> bool {
     if !dtype.is_float() {
         return true;

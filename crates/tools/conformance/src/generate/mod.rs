@@ -31,7 +31,7 @@ pub enum Arithmetic {
     /// Anything goes, at every dtype. The program is compiled in strict mode, its schedule folds floats
     /// in the order of the program, and results agree bit for bit (any two NaNs are the same).
     Strict,
-    /// Floats hold whole numbers small enough that sums and products are exact in any order and with
+    /// Floats hold integers small enough that sums and products are exact in any order and with
     /// any contraction. The program is compiled without strict mode, loops come in any order, and
     /// results are equal as numbers (the sign of a zero may differ).
     Whole,

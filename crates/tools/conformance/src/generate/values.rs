@@ -5,7 +5,7 @@ use crate::rng::Rng;
 use loopwright_graph::Array;
 use loopwright_ops::{DType, Kind, Scalar};
 
-/// The largest whole number that an input of a [`Arithmetic::Whole`] program holds.
+/// The largest integer that an input of a [`Arithmetic::Whole`] program holds.
 pub(super) const WHOLE_INPUT: i64 = 3;
 
 /// A random value of a dtype.

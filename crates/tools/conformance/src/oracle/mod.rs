@@ -8,7 +8,7 @@
 //! text form is written and read back, and the validator sees the kernel after every pass.
 //!
 //! How results are compared with the reference is said by [`Arithmetic`]: bit for bit, any two NaNs being
-//! the same; for programs over whole numbers that are compiled without strict mode, as numbers; and for
+//! the same; for programs over integers that are compiled without strict mode, as numbers; and for
 //! any other program with what other roundings could have given. A kernel after the passes is compared
 //! with the one before them bit for bit in any case, and so is what a backend makes of it in strict mode.
 

@@ -169,7 +169,7 @@ impl Subject {
     ) -> Result<(), String> {
         let binding = graph.bind(&self.case.sizes()).map_err(|e| e.to_string())?;
         execute(graph, tree, &binding, &mut memory, evaluate).map_err(|error| error.to_string())?;
-        // Whole numbers are exact in any order; other floats are compared where their order is kept.
+        // Integers are exact in any order; other floats are compared where their order is kept.
         let free = match self.case.arithmetic {
             Arithmetic::Whole => Vec::new(),
             Arithmetic::Strict | Arithmetic::Rounded { .. } => made_of(graph, free),
@@ -298,7 +298,7 @@ fn made_of(graph: &Graph, nodes: &[NodeId]) -> Vec<NodeId> {
     found
 }
 
-/// An array whose elements are small whole numbers, in any order, no two of them the same where the dtype has
+/// An array whose elements are small integers, in any order, no two of them the same where the dtype has
 /// enough.
 pub fn distinct_array(rng: &mut Rng, dtype: DType, shape: &[usize]) -> Array {
     let mut array = Array::zeros(dtype, shape).expect("the arrays of a case are small");

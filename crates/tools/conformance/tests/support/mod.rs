@@ -11,7 +11,7 @@ pub fn interp() -> Backend {
     Backend::kernel_backend(Interp)
 }
 
-/// `cc` at this level of optimisation, or `None`, said out loud, where there is no compiler. On CI there
+/// `cc` at this level of optimisation, or `None` and a printed line where there is no compiler. On CI there
 /// must be one.
 pub fn cc(optimisation: &str) -> Option<Backend> {
     let settings = Settings {

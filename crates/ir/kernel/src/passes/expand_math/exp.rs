@@ -5,14 +5,14 @@ use super::writer::Writer;
 use crate::ir::Value;
 
 /// `1.5 * 2^23`. Added to a number of less than 22 bits it leaves no room for a fraction: the sum is the
-/// nearest whole number, and its low bits are that number in two's complement.
+/// nearest integer, and its low bits are that number in two's complement.
 const ROUNDER: f32 = 12_582_912.0;
 
 /// Powers of two one above the other differ by this in their bits. A product with it is a shift to the exponent's
 /// place; compilers make a shift of it, and unlike `shl` it is defined for every operand.
 const EXPONENT: i32 = 1 << 23;
 
-/// `ln 2` in two parts: the upper one, which has 15 bits, so that its product with a whole number of few bits is exact.
+/// `ln 2` in two parts: the upper one, which has 15 bits, so that its product with an integer of few bits is exact.
 pub const LN_2_HIGH: f32 = 0.693_145_75;
 /// The lower part, positive like the upper one, so that a zero keeps its sign.
 pub const LN_2_LOW: f32 = 1.428_606_8e-6;
@@ -47,7 +47,7 @@ const EXP2: [f32; 6] = [
     std::f32::consts::LN_2,
 ];
 
-/// `x / ln 2` rounded to a whole number: as such, and in the low bits of an `i32`.
+/// `x / ln 2` rounded to an integer: as such, and in the low bits of an `i32`.
 pub(super) struct Whole {
     pub(super) number: Value,
     bits: Value,

@@ -27,7 +27,7 @@ const LOG2: [f64; 13] = [
 const EXPONENT_PLACE: f64 = 8_388_608.0;
 
 /// From here on there are no fractions, and from twice that on no odd numbers. The sum of this and something smaller is a
-/// whole number, with its units in the lowest bit.
+/// integer, with its units in the lowest bit.
 const ALL_WHOLE: f32 = 8_388_608.0;
 
 pub(super) fn pow(w: &mut Writer<'_>, x: Value, y: Value) -> Value {

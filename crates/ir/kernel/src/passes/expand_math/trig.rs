@@ -12,7 +12,7 @@ use loopwright_ops::DType;
 /// Up to here `n` is at most 4096, so that its products with 12 bits are exact.
 const NEAR: f32 = 6433.0;
 
-/// `1.5 * 2^23`: the sum with it is a whole number, in its low bits in two's complement.
+/// `1.5 * 2^23`: the sum with it is an integer, in its low bits in two's complement.
 const ROUNDER: f32 = 12_582_912.0;
 
 /// `pi/2`: three times 12 bits, and the rest.

@@ -145,7 +145,7 @@ impl<'a> Writer<'a> {
         self.map(Op::Sqrt, &[a])
     }
 
-    /// The nearest whole number.
+    /// The nearest integer.
     pub(super) fn round(&mut self, a: Value) -> Value {
         self.map(Op::Round, &[a])
     }

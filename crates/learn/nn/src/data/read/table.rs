@@ -34,7 +34,7 @@ impl ColumnType {
 /// The values of a column.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Column {
-    /// Truth values.
+    /// Booleans.
     Bool(Vec<bool>),
     /// Integers.
     Int(Vec<i64>),
@@ -63,7 +63,7 @@ pub struct TableOptions {
     pub header: bool,
     /// What stands between fields.
     pub delimiter: u8,
-    /// What some columns hold. Of the others it is what all of their fields are: truth values, else integers, else numbers, else
+    /// What some columns hold. Of the others it is what all of their fields are: booleans, else integers, else numbers, else
     /// texts.
     pub types: Vec<(String, ColumnType)>,
 }
@@ -199,7 +199,7 @@ impl Table {
         Ok(self.find(name)?.1)
     }
 
-    /// Columns of numbers or truth values side by side, `[row, column]`.
+    /// Columns of numbers or booleans side by side, `[row, column]`.
     ///
     /// # Errors
     /// [`DataError::NoColumn`]; [`DataError::ColumnType`] for texts, and for an integer dtype where a column has other numbers;
@@ -214,7 +214,7 @@ impl Table {
         Ok(matrix)
     }
 
-    /// A column of numbers or truth values, `[row]`.
+    /// A column of numbers or booleans, `[row]`.
     ///
     /// # Errors
     /// Those of [`Table::matrix`].

@@ -3,8 +3,8 @@
 use super::super::writer::Writer;
 use crate::ir::Value;
 
-/// `1.5 * 2^52`. Added to a number of less than 51 bits it leaves no room for a fraction: the sum is the nearest whole
-/// number, and its low bits are that number in two's complement.
+/// `1.5 * 2^52`. Added to a number of less than 51 bits it leaves no room for a fraction: the sum is the nearest
+/// integer, and its low bits are that number in two's complement.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
 /// Places of a double below its exponent.
@@ -13,7 +13,7 @@ const PLACES: u64 = 52;
 /// What is added to exponents in the bits.
 const BIAS: u64 = 1023;
 
-/// `ln 2` in two parts, the first of 32 bits, so that its product with a whole number of few bits is exact.
+/// `ln 2` in two parts, the first of 32 bits, so that its product with an integer of few bits is exact.
 pub(super) const LN_2_HIGH: f64 = 0.693_147_180_369_123_8;
 pub(super) const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
@@ -78,7 +78,7 @@ const TANH: [f64; 9] = [
     -0.333_333_333_333_333_15,
 ];
 
-/// A whole number: as such, and in the low bits of a word.
+/// An integer: as such, and in the low bits of a word.
 pub(super) struct Whole {
     pub(super) number: Value,
     bits: Value,

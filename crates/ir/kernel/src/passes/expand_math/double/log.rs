@@ -17,7 +17,7 @@ const SIGNIFICAND: u64 = (1 << 52) - 1;
 /// The bits of `sqrt(1/2)`.
 const ROOT_OF_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
 
-/// `2^52`: a whole number below it in its lowest bits makes the sum of both.
+/// `2^52`: an integer below it in its lowest bits makes the sum of both.
 const WHOLE: f64 = 4_503_599_627_370_496.0;
 
 /// `(log(1 + f) / s - 2) / s^2` in powers of `s^2`, of `log(1 + f)`, to 2^-59.

@@ -24,7 +24,7 @@ const ATANH: [f64; 8] = [
 const SCALE: [f64; 2] = [0.961_796_641_349_792_5, 5.257_618_312_443_786_4e-8];
 
 /// From here on there are no fractions, and from twice that on no odd numbers. The sum of this and something smaller is a
-/// whole number, with its units in the lowest bit.
+/// integer, with its units in the lowest bit.
 const ALL_WHOLE: f64 = 4_503_599_627_370_496.0;
 
 /// Beyond this size a `y` gives 0 or an infinity for every `x` but 1.

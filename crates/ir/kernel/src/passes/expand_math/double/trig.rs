@@ -99,7 +99,7 @@ fn of_angle(
     function: fn(&mut Writer<'_>, Angle, Value) -> Value,
 ) -> Value {
     let magnitude = w.magnitude(x);
-    // Whole numbers must fit into the bits, also where the result is not used.
+    // Integers must fit into the bits, also where the result is not used.
     let near = w.at_most(magnitude, NEAR);
     let angle = angle(w, near);
     let result = function(w, angle, x);
