@@ -29,8 +29,8 @@ fn main() -> Result<(), BackendError> {
         builder.finish()
     };
     let module = Module {
-        structs: Vec::new(),
-        functions: counts.map(kernel).into(),
+        functions: counts.map(kernel).into_iter().collect(),
+        ..Module::default()
     };
     let executable = CcBackend::from_env().compile(&module, &CompileOptions::default())?;
     for count in counts {

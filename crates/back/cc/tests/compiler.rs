@@ -23,8 +23,8 @@ fn module(value: i64) -> Module {
     let (zero, value) = (b.const_i64(0), b.const_i64(value));
     b.store(p, zero, value);
     Module {
-        structs: Vec::new(),
-        functions: vec![b.finish()],
+        functions: vec![b.finish()].into(),
+        ..Module::default()
     }
 }
 

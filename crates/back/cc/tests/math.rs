@@ -44,8 +44,8 @@ fn module(dtype: DType, lanes: &[u32]) -> Module {
     let kernels =
         computed().flat_map(|op| lanes.iter().map(move |lanes| kernel(op, dtype, *lanes)));
     Module {
-        structs: Vec::new(),
         functions: kernels.collect(),
+        ..Module::default()
     }
 }
 

@@ -14,8 +14,8 @@ fn module(kind: LoopKind) -> Module {
         b.store(out, at, value);
     });
     Module {
-        structs: Vec::new(),
-        functions: vec![b.finish()],
+        functions: vec![b.finish()].into(),
+        ..Module::default()
     }
 }
 

@@ -31,7 +31,7 @@
 //!     let y = b.map(Op::Add, &[x, x]);
 //!     b.store(a, i, y);
 //! });
-//! let module = Module { structs: vec![], functions: vec![b.finish()] };
+//! let module = Module { functions: vec![b.finish()].into(), ..Module::default() };
 //!
 //! let emitted = emit(&module, &C)?;
 //! assert!(emitted.source.contains("for (int64_t i = 0; i < n; i++) {"));

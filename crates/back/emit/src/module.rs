@@ -8,7 +8,10 @@ use crate::names::{Names, identifier};
 use crate::pieces::Pieces;
 use crate::types::Declarator;
 use crate::uses::{Uses, uses};
-use loopwright_kernel::{Access, Function, FunctionKind, Module, Type, mark_callers};
+use loopwright_arena::TiVec;
+use loopwright_kernel::{
+    Access, Function, FunctionId, FunctionKind, Module, StructId, Type, mark_callers,
+};
 use std::fmt::Write;
 
 /// The text of a module and what one needs to build and call it.
@@ -42,7 +45,7 @@ pub fn emit(module: &Module, dialect: &dyn Dialect) -> Result<Emitted, EmitError
     let reserved = |word: &str| dialect.is_reserved(word);
     let mut pieces = Pieces::default();
     let mut names = Names::default();
-    let structs: Vec<String> = module
+    let structs: TiVec<StructId, String> = module
         .structs
         .iter()
         .map(|ty| names.fresh(&format!("{}_t", identifier(&ty.name)), |_| false))
@@ -52,7 +55,7 @@ pub fn emit(module: &Module, dialect: &dyn Dialect) -> Result<Emitted, EmitError
         structs: &structs,
     };
 
-    let fields: Vec<Vec<String>> = module
+    let fields: TiVec<StructId, Vec<String>> = module
         .structs
         .iter()
         .map(|ty| {
@@ -79,7 +82,7 @@ pub fn emit(module: &Module, dialect: &dyn Dialect) -> Result<Emitted, EmitError
         }
         let _ = writeln!(declarations, "}} {name};\n");
     }
-    let uses: Vec<Uses> = module
+    let uses: TiVec<FunctionId, Uses> = module
         .functions
         .iter()
         .map(|function| {
@@ -100,7 +103,7 @@ pub fn emit(module: &Module, dialect: &dyn Dialect) -> Result<Emitted, EmitError
             }
         }
     }
-    let signatures: Vec<Signature> = module
+    let signatures: TiVec<FunctionId, Signature> = module
         .functions
         .iter()
         .zip(&uses)
@@ -121,21 +124,21 @@ pub fn emit(module: &Module, dialect: &dyn Dialect) -> Result<Emitted, EmitError
     let mut prototypes = String::new();
     let mut bodies = String::new();
     let mut kernels = Vec::new();
-    for (position, (function, uses)) in module.functions.iter().zip(&uses).enumerate() {
+    for (id, function) in module.functions.iter_enumerated() {
         let written = write_function(
             function,
-            uses,
+            &uses[id],
             &types,
             &fields,
             &signatures,
-            position,
+            id,
             &mut pieces,
         )
         .map_err(|refusal| refused(&function.name, refusal))?;
         let _ = writeln!(prototypes, "{};", written.header);
         bodies.push_str(&written.text);
         if let FunctionKind::Kernel { .. } = function.kind {
-            let signature = &signatures[position];
+            let signature = &signatures[id];
             let symbol = names.fresh(&format!("lw_kernel_{}", function.name), |_| false);
             let entry = entry(function, signature, &symbol, &types, &mut pieces)
                 .map_err(|refusal| refused(&function.name, refusal))?;

@@ -3,13 +3,14 @@
 use crate::dialect::{Dialect, Spelled};
 use crate::expression::Shape;
 use crate::pieces::Pieces;
-use loopwright_kernel::{Space, Type};
+use loopwright_arena::TiSlice;
+use loopwright_kernel::{Space, StructId, Type};
 
 /// What a declaration needs besides the type.
 pub(crate) struct Declarator<'a> {
     pub dialect: &'a dyn Dialect,
     /// The C names of the module's structs.
-    pub structs: &'a [String],
+    pub structs: &'a TiSlice<StructId, String>,
 }
 
 impl Declarator<'_> {
@@ -66,7 +67,7 @@ impl Declarator<'_> {
                 format!("{qualifier}{}", join(&ty, name))
             }
             Type::Struct(id) => {
-                let ty = &self.structs[id.0 as usize];
+                let ty = &self.structs[*id];
                 format!("{qualifier}{}", join(ty, name))
             }
             Type::Tile(tile) => join(&self.dialect.tile(*tile, pieces)?, name),

@@ -1,5 +1,6 @@
 //! What a function does with its values, found in one walk before anything is written.
 
+use loopwright_arena::TiVec;
 use loopwright_kernel::{
     Block, Function, FunctionId, Inst, LoopKind, Space, Stmt, Type, Value, WorkItem,
 };
@@ -9,7 +10,7 @@ use loopwright_ops::Scalar;
 #[derive(Debug)]
 pub(crate) struct Uses {
     /// Per value.
-    pub values: Vec<Use>,
+    pub values: TiVec<Value, Use>,
     /// What each parallel loop's body uses from outside, in the order of the walk; nested ones run
     /// serially and are not listed.
     pub captures: Vec<Vec<Value>>,
@@ -45,7 +46,7 @@ pub(crate) fn uses(function: &Function, outline: bool) -> Uses {
         function,
         outline,
         uses: Uses {
-            values: vec![Use::default(); function.values.len()],
+            values: vec![Use::default(); function.values.len()].into(),
             captures: Vec::new(),
             work_items: false,
             calls: Vec::new(),
@@ -55,7 +56,7 @@ pub(crate) fn uses(function: &Function, outline: bool) -> Uses {
         region: 0,
         parallels: 0,
         parallel: 0,
-        captured: Vec::new(),
+        captured: TiVec::new(),
     };
     walk.block(&function.body);
     walk.uses
@@ -70,12 +71,12 @@ struct Walk<'a> {
     parallels: u32,
     parallel: u32,
     /// The last parallel loop that captured each value, 0 for none; made with the first such loop.
-    captured: Vec<u32>,
+    captured: TiVec<Value, u32>,
 }
 
 impl Walk<'_> {
     fn info(&mut self, value: Value) -> &mut Use {
-        &mut self.uses.values[value.0 as usize]
+        &mut self.uses.values[value]
     }
 
     fn define(&mut self, value: Value) {
@@ -94,9 +95,9 @@ impl Walk<'_> {
         if outside && self.info(value).constant.is_none() {
             self.info(value).variable = false;
             if self.captured.is_empty() {
-                self.captured = vec![0; self.function.values.len()];
+                self.captured = vec![0; self.function.values.len()].into();
             }
-            let last = &mut self.captured[value.0 as usize];
+            let last = &mut self.captured[value];
             if *last != self.parallel {
                 *last = self.parallel;
                 self.uses.captures[self.parallel as usize - 1].push(value);

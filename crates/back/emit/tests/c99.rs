@@ -200,7 +200,11 @@ fn agrees(module: &Module, buffer: &Words) {
         panic!("{error}");
     }
     let Some(compiler) = compiler() else { return };
-    let kernel = &module.functions[module.functions.len() - 1].name;
+    let kernel = &module
+        .functions
+        .last()
+        .expect("the module has a kernel")
+        .name;
     let (mut expected, mut got) = (buffer.clone(), buffer.clone());
     let mut arguments = [Argument::Write(expected.bytes())];
     if let Err(error) = interpret(module, kernel, &mut arguments, Grid::default()) {
@@ -231,8 +235,8 @@ fn kernel(name: &str, dtype: DType) -> (Builder, Value) {
 
 fn module(functions: Vec<Function>) -> Module {
     Module {
-        structs: Vec::new(),
-        functions,
+        functions: functions.into(),
+        ..Module::default()
     }
 }
 
@@ -401,8 +405,9 @@ fn refusals() {
         structs: vec![StructType {
             name: "particle".to_owned(),
             fields,
-        }],
-        functions: vec![b.finish()],
+        }]
+        .into(),
+        functions: vec![b.finish()].into(),
     });
     assert!(reason.contains("a vector as a field"), "{reason}");
 }

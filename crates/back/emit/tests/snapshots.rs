@@ -12,8 +12,8 @@ const KERNEL: FunctionKind = FunctionKind::Kernel { group: None };
 
 fn module(functions: Vec<Function>) -> Module {
     Module {
-        structs: Vec::new(),
-        functions,
+        functions: functions.into(),
+        ..Module::default()
     }
 }
 
@@ -224,7 +224,13 @@ fn everything_else() {
     let product = b.tile_mma(left, right, start);
     b.tile_store(product, total, zero, stride);
     let functions = vec![f.finish(), b.finish()];
-    snapshot("everything_else", &Module { structs, functions });
+    snapshot(
+        "everything_else",
+        &Module {
+            structs: structs.into(),
+            functions: functions.into(),
+        },
+    );
 }
 
 /// What is done with vectors: masks, conversions, narrow floats, lanes moved about.

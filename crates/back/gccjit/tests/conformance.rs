@@ -46,8 +46,8 @@ fn barriers_are_refused() {
     let mut b = Builder::new("waits", FunctionKind::Kernel { group: None });
     b.barrier(true, false);
     let module = Module {
-        structs: Vec::new(),
-        functions: vec![b.finish()],
+        functions: vec![b.finish()].into(),
+        ..Module::default()
     };
     let refused = backend.compile(&module, &CompileOptions::default());
     let Err(BackendError::Unsupported {

@@ -16,8 +16,8 @@ const KERNEL: FunctionKind = FunctionKind::Kernel { group: None };
 
 fn module(functions: Vec<Function>) -> Module {
     Module {
-        structs: Vec::new(),
-        functions,
+        functions: functions.into(),
+        ..Module::default()
     }
 }
 

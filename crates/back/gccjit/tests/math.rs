@@ -36,8 +36,8 @@ fn functions_are_computed_outside_strict_mode() {
     let Some(backend) = backend() else { return };
     let computed = || Op::ALL.iter().filter(|op| ulps(**op).is_some());
     let module = Module {
-        structs: Vec::new(),
         functions: computed().map(|op| kernel(*op)).collect(),
+        ..Module::default()
     };
     for strict in [true, false] {
         let options = CompileOptions {

@@ -27,8 +27,8 @@ const STRICT: CompileOptions = CompileOptions {
 
 fn module(functions: Vec<Function>) -> Module {
     Module {
-        structs: Vec::new(),
-        functions,
+        functions: functions.into(),
+        ..Module::default()
     }
 }
 

@@ -23,7 +23,7 @@
 //! let x = b.param_scalar(DType::F32, "x");
 //! let zero = b.const_i64(0);
 //! b.store(out, zero, x);
-//! let module = Module { structs: vec![], functions: vec![b.finish()] };
+//! let module = Module { functions: vec![b.finish()].into(), ..Module::default() };
 //!
 //! let made = Made { code: "(machine code)".to_owned(), ..Made::default() };
 //! let executable = NativeExecutable::new("example", &module, |_| Ok(store as _), made, ())?;

@@ -17,7 +17,7 @@
 //!
 //! ```
 //! use loopwright_backend::{BackendError, CompileOptions, Describe, Executable, KernelBackend};
-//! use loopwright_kernel::Module;
+//! use loopwright_kernel::{FunctionId, Module};
 //! use std::sync::Arc;
 //!
 //! struct Mine;
@@ -36,7 +36,7 @@
 //!     ) -> Result<Arc<dyn Executable>, BackendError> {
 //!         Err(BackendError::Unsupported {
 //!             backend: "mine".to_owned(),
-//!             kernel: module.functions[0].name.clone(),
+//!             kernel: module.functions[FunctionId(0)].name.clone(),
 //!             reason: "it is not written yet".to_owned(),
 //!         })
 //!     }

@@ -28,7 +28,7 @@
 //! let x = b.param_scalar(DType::I64, "x");
 //! let zero = b.const_i64(0);
 //! b.store(out, zero, x);
-//! let module = Module { structs: vec![], functions: vec![b.finish()] };
+//! let module = Module { functions: vec![b.finish()].into(), ..Module::default() };
 //!
 //! let executable = backend.compile(&module, &CompileOptions::default())?;
 //! let mut words = [0u64];

@@ -32,8 +32,8 @@ fn kernel(first: i64) -> Module {
         b.end_block();
     }
     Module {
-        structs: Vec::new(),
-        functions: vec![b.finish()],
+        functions: vec![b.finish()].into(),
+        ..Module::default()
     }
 }
 

@@ -42,8 +42,8 @@ fn kernel(rows: i64, rounds: i64) -> Module {
     b.end_block();
     b.end_block();
     Module {
-        structs: Vec::new(),
-        functions: vec![b.finish()],
+        functions: vec![b.finish()].into(),
+        ..Module::default()
     }
 }
 

@@ -44,8 +44,8 @@ fn compiled(backend: &X86, op: Op, dtype: DType, math: Precision) -> Arc<dyn Exe
         b.store(z, i, result);
     });
     let module = Module {
-        structs: Vec::new(),
-        functions: vec![b.finish()],
+        functions: vec![b.finish()].into(),
+        ..Module::default()
     };
     let options = CompileOptions {
         math,

@@ -44,8 +44,8 @@ fn kernel(rows: i64, kind: LoopKind, reads: bool) -> Module {
     b.end_block();
     b.end_block();
     Module {
-        structs: Vec::new(),
-        functions: vec![b.finish()],
+        functions: vec![b.finish()].into(),
+        ..Module::default()
     }
 }
 
@@ -147,8 +147,8 @@ fn columns(rows: i64, length: i64) -> Module {
     b.end_block();
     b.end_block();
     Module {
-        structs: Vec::new(),
-        functions: vec![b.finish()],
+        functions: vec![b.finish()].into(),
+        ..Module::default()
     }
 }
 

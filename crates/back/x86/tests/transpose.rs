@@ -54,8 +54,8 @@ fn kernel(copy: &Copy) -> Module {
     b.end_block();
     b.end_block();
     Module {
-        structs: Vec::new(),
-        functions: vec![b.finish()],
+        functions: vec![b.finish()].into(),
+        ..Module::default()
     }
 }
 
@@ -153,8 +153,8 @@ fn weights(rows: i64, channels: i64, window: i64) -> Module {
         b.end_block();
     }
     Module {
-        structs: Vec::new(),
-        functions: vec![b.finish()],
+        functions: vec![b.finish()].into(),
+        ..Module::default()
     }
 }
 

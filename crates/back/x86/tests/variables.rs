@@ -26,8 +26,8 @@ fn an_index_that_is_read_before_it_is_written() {
     b.end_block();
     b.end_block();
     let module = Module {
-        structs: Vec::new(),
-        functions: vec![b.finish()],
+        functions: vec![b.finish()].into(),
+        ..Module::default()
     };
     for level in Level::ALL {
         let backend = X86::new().at(level);
@@ -82,8 +82,8 @@ fn a_running_value_of_a_loop_that_is_written_out_stays_in_its_register() {
     let result = b.load(running, zero);
     b.store(y, zero, result);
     let module = Module {
-        structs: Vec::new(),
-        functions: vec![b.finish()],
+        functions: vec![b.finish()].into(),
+        ..Module::default()
     };
     let x: Vec<f32> = (0..rounds * 3 * i64::from(lanes))
         .map(|at| (at % 13) as f32 - 6.0)

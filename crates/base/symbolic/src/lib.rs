@@ -27,7 +27,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let (i, j, n) = (Symbol(0), Symbol(1), Symbol(2));
-//! let names = |symbol: Symbol| ["i", "j", "N"][symbol.0 as usize].to_string();
+//! let names = |symbol: Symbol| ["i", "j", "N"][usize::from(symbol)].to_string();
 //!
 //! // An index split in two, put together and taken apart again.
 //! let index = Expr::symbol(i).mul(&Expr::constant(8))?.add(&Expr::symbol(j))?;

@@ -169,7 +169,7 @@ fn assignments(ranges: &[(i64, i64)]) -> Vec<Vec<i64>> {
 }
 
 fn evaluate(expr: &Expr, values: &[i64]) -> Result<i64, Error> {
-    expr.evaluate(&|symbol| values.get(symbol.0 as usize).copied())
+    expr.evaluate(&|symbol| values.get(usize::from(symbol)).copied())
 }
 
 /// Values and constants where 64 bits run out, and ordinary ones among them.
@@ -366,7 +366,7 @@ proptest! {
         };
         for (symbol, value) in solution.iter() {
             prop_assert_eq!(
-                evaluate(value, &values), Ok(values[symbol.0 as usize]),
+                evaluate(value, &values), Ok(values[usize::from(symbol)]),
                 "{:?} = {} from {:?}", symbol, value, equations
             );
         }

@@ -10,7 +10,7 @@ const OUT: Symbol = Symbol(4);
 const K: Symbol = Symbol(5);
 
 fn name(symbol: Symbol) -> String {
-    ["a", "b", "N", "in", "out", "k"][symbol.0 as usize].to_string()
+    ["a", "b", "N", "in", "out", "k"][usize::from(symbol)].to_string()
 }
 
 fn c(value: i64) -> Expr {

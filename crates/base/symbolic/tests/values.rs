@@ -19,7 +19,7 @@ fn s(symbol: Symbol) -> Expr {
 
 fn name(symbol: Symbol) -> String {
     ["i", "j", "N"]
-        .get(symbol.0 as usize)
+        .get(usize::from(symbol))
         .map_or(format!("s{}", symbol.0), |name| name.to_string())
 }
 

@@ -50,7 +50,7 @@ impl Signature {
             FunctionKind::Device => [1; 3],
         };
         let params = function.params.iter().map(|param| {
-            let info = &function.values[param.value.0 as usize];
+            let info = &function.values[param.value];
             let takes = match &info.ty {
                 Type::Scalar(dtype) => Takes::Scalar(*dtype),
                 Type::Pointer(Space::Global | Space::Constant, pointee) => Takes::Buffer {

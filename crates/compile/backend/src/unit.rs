@@ -1,6 +1,6 @@
 //! What a backend is given to compile, at every level at once.
 
-use loopwright_kernel::{FunctionKind, Module};
+use loopwright_kernel::{FunctionId, FunctionKind, Module};
 use loopwright_looptree::Plan;
 use loopwright_lower::KernelParam;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ pub struct KernelLaunch {
 impl KernelLaunch {
     /// The kernel's name, another for each kernel that is compiled with it.
     pub fn kernel(&self) -> &str {
-        &self.module.functions[0].name
+        &self.module.functions[FunctionId(0)].name
     }
 
     /// The work-items of a work-group, along each axis.
     pub fn group(&self) -> [u32; 3] {
-        match self.module.functions[0].kind {
+        match self.module.functions[FunctionId(0)].kind {
             FunctionKind::Kernel { group } => group.unwrap_or([1; 3]),
             FunctionKind::Device => [1; 3],
         }

@@ -8,7 +8,7 @@ use loopwright_graph::rewrite::rewrite;
 use loopwright_graph::{Graph, NodeId};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::passes::log_stores::{StoreSite, log_stores};
-use loopwright_kernel::{Function, Module, live_ranges};
+use loopwright_kernel::{Function, FunctionId, Module, live_ranges};
 use loopwright_looptree::{Plan, Schedule, Target};
 use loopwright_lower::{KernelParam, Lowered, Scratch, lower};
 use loopwright_scheduler::{Effort, Order, Reasons, schedule_with};
@@ -161,7 +161,7 @@ impl Kernels {
             launch.params.push(KernelParam::Log);
             self.params.push(KernelParam::Log);
         }
-        let statements = launch.module.functions[0].body.len() as u32;
+        let statements = launch.module.functions[FunctionId(0)].body.len() as u32;
         for live in &mut self.scratch_live {
             if live.start < live.end {
                 *live = 0..statements;
@@ -263,7 +263,7 @@ fn lower_whole(plan: Plan, name: &str, passes: Passes<'_>) -> Result<Kernels, Pr
     } = stage("lower", || lower(&plan, name))?;
     let (mut launch, spilled) = passes.run(module, params, scratch.len())?;
     scratch.extend(spilled);
-    let kernel = &mut launch.module.functions[0];
+    let kernel = &mut launch.module.functions[FunctionId(0)];
     let scratch_live = scratch_live(&launch.params, scratch.len(), kernel);
     share_scratch(&launch.params, &scratch_live, kernel);
     Ok(Kernels {
@@ -300,7 +300,7 @@ impl Passes<'_> {
             validate(&module, "lowering")?;
             self.pipeline.run(&mut module, &mut |_, _| {});
             validate(&module, "the passes")?;
-            let spilled = spill(&mut module.functions[0], self.limits);
+            let spilled = spill(&mut module.functions[FunctionId(0)], self.limits);
             if !spilled.is_empty() {
                 validate(&module, "spilling")?;
             }

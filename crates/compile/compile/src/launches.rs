@@ -38,7 +38,7 @@ pub(crate) fn lower_delegated(
         notes.extend(part.notes);
         let (mut launch, spilled) = passes.run(part.module, part.params, scratch.len())?;
         // Also where there is one part alone: the program's own name is that of the whole.
-        launch.module.functions[0].name = format!("{name}_{at}");
+        launch.module.functions[FunctionId(0)].name = format!("{name}_{at}");
         launch.backend = backend;
         scratch.extend(spilled);
         launches.push(launch);
@@ -97,9 +97,9 @@ pub(crate) fn joined(
         // Declared as in the parts that have it: written if any of them writes it.
         let declared = launches.iter().flat_map(|part| {
             let at = part.params.iter().position(|param| param == wanted)?;
-            let function = &part.module.functions[0];
+            let function = &part.module.functions[FunctionId(0)];
             let param = &function.params[at];
-            Some((param, &function.values[param.value.0 as usize]))
+            Some((param, &function.values[param.value]))
         });
         let declared: Vec<_> = declared.collect();
         let Some((first, info)) = declared.first() else {
@@ -125,12 +125,12 @@ pub(crate) fn joined(
             .push(Stmt::Call(FunctionId(at as u32 + 1), given.collect()));
     }
     let mut module = Module {
-        structs: Vec::new(),
-        functions: vec![whole],
+        functions: vec![whole].into(),
+        ..Module::default()
     };
     for part in launches {
         let mut called = part.module.clone();
-        called.functions[0].kind = FunctionKind::Device;
+        called.functions[FunctionId(0)].kind = FunctionKind::Device;
         module.append(called);
     }
     module

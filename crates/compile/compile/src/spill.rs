@@ -9,6 +9,7 @@
 //! This happens to kernels, below the loop tree and above all backends, so that no backend has to know of it.
 
 use crate::pack::{Request, pack};
+use loopwright_arena::TiVec;
 use loopwright_kernel::{
     Access, Block, Function, FunctionKind, Inst, LoopKind, Space, Stmt, Type, Value,
 };
@@ -129,7 +130,7 @@ struct Found {
     arrays: Vec<Array>,
     frames: Vec<Frame>,
     /// By value: the array that it points into.
-    array: Vec<Option<usize>>,
+    array: TiVec<Value, Option<usize>>,
     constants: FxHashMap<Value, i64>,
     /// Whether work-items run through the kernel side by side.
     work_items: bool,
@@ -145,7 +146,7 @@ impl Found {
         let mut found = Found {
             arrays: Vec::new(),
             frames: vec![Frame::default()],
-            array: vec![None; function.values.len()],
+            array: vec![None; function.values.len()].into(),
             constants: FxHashMap::default(),
             work_items: false,
             by_var: FxHashMap::default(),
@@ -178,7 +179,7 @@ impl Found {
 
     fn statement(&mut self, stmt: &Stmt, depth: usize, (frame, counted): (usize, usize)) {
         stmt.operands(&mut |operand| {
-            if let Some(array) = self.array.get(operand.0 as usize).copied().flatten() {
+            if let Some(array) = self.array.get(*operand).copied().flatten() {
                 let at = self.arrays[array].depth;
                 self.touched[at].push(array);
             }
@@ -250,7 +251,7 @@ impl Found {
             } => match ty {
                 Type::Scalar(dtype) if *count > 1 => {
                     let bytes = count.saturating_mul(dtype.bytes() as u64);
-                    self.array[value.0 as usize] = Some(self.arrays.len());
+                    self.array[value] = Some(self.arrays.len());
                     self.arrays.push(Array {
                         value,
                         dtype: *dtype,
@@ -271,7 +272,7 @@ impl Found {
             },
             Inst::Alloc { .. } | Inst::WorkItem(..) => self.work_items = true,
             Inst::Offset { ptr, .. } => {
-                self.array[value.0 as usize] = self.array[ptr.0 as usize];
+                self.array[value] = self.array[*ptr];
             }
             Inst::Const(scalar) => {
                 if let Some(known) = scalar.as_i64() {
@@ -285,7 +286,7 @@ impl Found {
 
     /// An array stays where it is if this is its address.
     fn keep(&mut self, value: Value) {
-        if let Some(array) = self.array.get(value.0 as usize).copied().flatten() {
+        if let Some(array) = self.array.get(value).copied().flatten() {
             self.arrays[array].is_movable = false;
         }
     }
@@ -437,7 +438,7 @@ impl<'f> Spilling<'f> {
 
     fn moved(&self, value: Value) -> Option<&'f Array> {
         let found = self.found;
-        let array = found.array.get(value.0 as usize).copied().flatten()?;
+        let array = found.array.get(value).copied().flatten()?;
         let array = &found.arrays[array];
         array.place.is_some().then_some(array)
     }
@@ -449,7 +450,7 @@ impl<'f> Spilling<'f> {
     }
 
     fn retype(&mut self, value: Value) {
-        if let Type::Pointer(space, _) = &mut self.function.values[value.0 as usize].ty {
+        if let Type::Pointer(space, _) = &mut self.function.values[value].ty {
             *space = Space::Global;
         }
     }
@@ -558,7 +559,7 @@ mod tests {
     use super::*;
     use loopwright_kernel::Argument;
     use loopwright_kernel::interpret::{Grid, interpret};
-    use loopwright_kernel::{Module, parse, print, validate};
+    use loopwright_kernel::{FunctionId, Module, parse, print, validate};
     use loopwright_text::Source;
 
     const LIMITS: FrameLimits = FrameLimits {
@@ -595,7 +596,7 @@ mod tests {
     fn spilled(body: &str) -> (String, Vec<Scratch>) {
         let module = kernel(body);
         let mut moved = module.clone();
-        let scratch = spill(&mut moved.functions[0], LIMITS);
+        let scratch = spill(&mut moved.functions[FunctionId(0)], LIMITS);
         validate(&moved).unwrap();
         for n in [0, 1, 2, 3, 4, 7, 60] {
             let expected = written(&module, n, &[]);

@@ -7,7 +7,7 @@ use loopwright_backend::{Backend, BackendError, CompileOptions, Target, backends
 use loopwright_compile::{Compiler, Kernels, Program, ProgramError};
 use loopwright_graph::{Graph, NodeOp};
 use loopwright_kernel::passes::Pipeline;
-use loopwright_kernel::{Block, Inst, Module, Stmt, interpret};
+use loopwright_kernel::{Block, FunctionId, Inst, Module, Stmt, interpret};
 use loopwright_looptree::Schedule;
 use loopwright_ops::Op;
 use loopwright_scheduler::default_schedule;
@@ -117,7 +117,7 @@ fn the_kernel_of_a_program_in_parts_means_the_whole() {
     let kernels = kernels.expect("it lowers");
     assert!(kernels.launches.len() > 1);
     let whole = kernels.module();
-    assert_eq!(whole.functions[0].name, "program");
+    assert_eq!(whole.functions[FunctionId(0)].name, "program");
     interpret::Program::new(&whole).expect("the interpreter takes it");
 }
 

@@ -8,7 +8,7 @@ use loopwright_backend::{
 };
 use loopwright_compile::Compiler;
 use loopwright_interp::Interp;
-use loopwright_kernel::Module;
+use loopwright_kernel::{FunctionId, Module};
 use loopwright_looptree::{parse_schedule, print_schedule};
 use loopwright_scheduler::Effort;
 use loopwright_text::Source;
@@ -102,7 +102,7 @@ fn refusing(word: &'static str) -> Compiler {
         let refused = module.to_string().contains(word);
         refused.then(|| BackendError::Unsupported {
             backend: "wide".to_owned(),
-            kernel: module.functions[0].name.clone(),
+            kernel: module.functions[FunctionId(0)].name.clone(),
             reason: format!("it has a {word}"),
         })
     });

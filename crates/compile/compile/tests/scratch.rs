@@ -3,6 +3,7 @@
 mod both;
 
 use both::{bound, compilers, graph, output};
+use loopwright_kernel::FunctionId;
 use loopwright_lower::KernelParam;
 
 /// Five products in a row: the result of each is needed for the next one only.
@@ -33,7 +34,7 @@ fn memory_is_shared_only_by_what_is_not_used_at_the_same_time() {
         assert_eq!(live.len(), program.scratch().len());
         let params = program.params().iter();
         let mut shared = 0;
-        for (param, declared) in params.zip(&program.module().functions[0].params) {
+        for (param, declared) in params.zip(&program.module().functions[FunctionId(0)].params) {
             let KernelParam::Scratch(number) = param else {
                 continue;
             };

@@ -90,8 +90,8 @@ pub(crate) fn lower_roots(
         ..
     } = lowering;
     let module = Module {
-        structs: Vec::new(),
-        functions: vec![builder.finish()],
+        functions: vec![builder.finish()].into(),
+        ..Module::default()
     };
     Ok(Lowered {
         module,

@@ -1,6 +1,7 @@
 //! Inlining many readers of one node stays affordable.
 
 use loopwright_graph::parse;
+use loopwright_kernel::FunctionId;
 use loopwright_looptree::{Plan, parse_schedule};
 use loopwright_lower::lower;
 use loopwright_text::Source;
@@ -22,5 +23,5 @@ fn an_inlined_chain_is_computed_once_at_each_step() {
     let schedule = parse_schedule(&schedule, &graph).unwrap();
     let plan = Plan::new(graph, schedule).unwrap();
     let lowered = lower(&plan, "chain").unwrap();
-    assert!(lowered.module.functions[0].values.len() < 1000);
+    assert!(lowered.module.functions[FunctionId(0)].values.len() < 1000);
 }

@@ -1,7 +1,7 @@
 //! Programs in several kernels.
 
 use loopwright_graph::{Graph, parse};
-use loopwright_kernel::{Access, Inst, Stmt};
+use loopwright_kernel::{Access, FunctionId, Inst, Stmt};
 use loopwright_looptree::{Plan, parse_schedule};
 use loopwright_lower::{KernelParam, LowerError, Lowered, lower, lower_parts};
 use loopwright_text::Source;
@@ -41,20 +41,20 @@ fn parts(parts: &[Range<usize>]) -> Result<Vec<Lowered>, LowerError> {
 
 /// What a part takes, by the names of its kernel's parameters.
 fn params(part: &Lowered) -> Vec<(String, Access)> {
-    let kernel = &part.module.functions[0];
+    let kernel = &part.module.functions[FunctionId(0)];
     let params = kernel.params.iter();
     params
         .map(|param| {
-            let name = kernel.values[param.value.0 as usize].name.clone();
+            let name = kernel.values[param.value].name.clone();
             (name, param.access)
         })
         .collect()
 }
 
 fn private_arrays(part: &Lowered) -> Vec<String> {
-    let kernel = &part.module.functions[0];
+    let kernel = &part.module.functions[FunctionId(0)];
     let allocs = kernel.body.iter().filter_map(|stmt| match stmt {
-        Stmt::Let(value, Inst::Alloc { .. }) => Some(kernel.values[value.0 as usize].name.clone()),
+        Stmt::Let(value, Inst::Alloc { .. }) => Some(kernel.values[*value].name.clone()),
         _ => None,
     });
     allocs.collect()
@@ -63,7 +63,7 @@ fn private_arrays(part: &Lowered) -> Vec<String> {
 #[test]
 fn one_part_is_the_whole_program() {
     let whole = lower(&program(SOFTMAX, STEPS), "p").unwrap();
-    assert_eq!(whole.module.functions[0].name, "p");
+    assert_eq!(whole.module.functions[FunctionId(0)].name, "p");
     assert_eq!(whole.params.len(), 6, "what is unused is a parameter");
     assert_eq!(parts(std::slice::from_ref(&(0..3))), Ok(vec![whole]));
 }
@@ -73,7 +73,7 @@ fn each_part_has_the_parameters_it_uses() {
     let found = parts(&[0..1, 1..2, 2..3]).unwrap();
     let names: Vec<&str> = found
         .iter()
-        .map(|part| part.module.functions[0].name.as_str())
+        .map(|part| part.module.functions[FunctionId(0)].name.as_str())
         .collect();
     assert_eq!(names, ["p_0", "p_1", "p_2"]);
     let expected = |params: &[(&str, Access)]| -> Vec<(String, Access)> {
@@ -127,7 +127,7 @@ fn states_are_written_in_one_part_and_read_in_another() {
 #[test]
 fn an_empty_part_is_an_empty_kernel() {
     let found = parts(&[0..0, 0..3]).unwrap();
-    assert!(found[0].params.is_empty() && found[0].module.functions[0].body.is_empty());
+    assert!(found[0].params.is_empty() && found[0].module.functions[FunctionId(0)].body.is_empty());
     assert_eq!(params(&found[1]).len(), 5, "all but what is unused");
 }
 

@@ -81,7 +81,7 @@ impl Stack {
         for statement in block {
             match statement {
                 Stmt::Let(value, Inst::Alloc { space, ty, count }) if *space == Space::Private => {
-                    let name = match function.values[value.0 as usize].name.as_str() {
+                    let name = match function.values[*value].name.as_str() {
                         "" => format!("%{}", value.0),
                         name => name.to_owned(),
                     };
@@ -155,7 +155,7 @@ fn type_bytes(module: &Module, ty: &Type) -> u128 {
         Type::Vector(dtype, lanes) => dtype.bytes() as u128 * u128::from(*lanes),
         Type::Pointer(..) => 8,
         Type::Array(element, count) => type_bytes(module, element) * u128::from(*count),
-        Type::Struct(id) => module.structs.get(id.0 as usize).map_or(0, |of| {
+        Type::Struct(id) => module.structs.get(*id).map_or(0, |of| {
             of.fields.iter().map(|(_, ty)| type_bytes(module, ty)).sum()
         }),
         Type::Tile(tile) => {

@@ -43,7 +43,7 @@ impl Stores {
         let stored = |buffer: &str| {
             let named = kernel.and_then(|kernel| {
                 let names = kernel.params.iter().map(|param| {
-                    let value = &kernel.values[param.value.0 as usize];
+                    let value = &kernel.values[param.value];
                     value.name.as_str()
                 });
                 let mut named = names.zip(program.params());

@@ -14,6 +14,7 @@ use crate::ir::{
     Access, AtomicOp, Block, Function, FunctionId, FunctionKind, Inst, LoopKind, Space, Stmt,
     TileRole, TileType, Type, Value, WorkItem,
 };
+use loopwright_arena::TiVec;
 use loopwright_ops::{DType, Op, ReduceOp, Scalar};
 use loopwright_threads::interrupt::unwind_if_asked;
 use rustc_hash::FxHashMap;
@@ -45,7 +46,7 @@ pub struct Builder {
     /// The pure values visible at the end of the innermost block.
     pure: FxHashMap<Pure, Value>,
     /// What each value is known to be.
-    known: Vec<Option<Scalar>>,
+    known: TiVec<Value, Option<Scalar>>,
 }
 
 /// What makes a pure value the same as another.
@@ -102,7 +103,7 @@ impl Builder {
             open: Vec::new(),
             constants: FxHashMap::default(),
             pure: FxHashMap::default(),
-            known: Vec::new(),
+            known: TiVec::new(),
         };
         builder.open_block(Owner::Function);
         builder
@@ -144,7 +145,7 @@ impl Builder {
 
     /// What a value is known to be.
     pub fn known(&self, value: Value) -> Option<Scalar> {
-        self.known.get(value.0 as usize).copied().flatten()
+        self.known.get(value).copied().flatten()
     }
 
     /// What an `i64` value is known to be.
@@ -156,7 +157,7 @@ impl Builder {
 
     /// Gives a value the name it is printed by.
     pub fn name(&mut self, value: Value, name: &str) {
-        if let Some(info) = self.function.values.get_mut(value.0 as usize) {
+        if let Some(info) = self.function.values.get_mut(value) {
             name.clone_into(&mut info.name);
         }
     }
@@ -186,7 +187,7 @@ impl Builder {
             return *value;
         }
         let value = self.define(Type::Scalar(scalar.dtype()), Inst::Const(scalar), "");
-        self.known[value.0 as usize] = Some(scalar);
+        self.known[value] = Some(scalar);
         self.constants.insert(scalar, value);
         if let Some(block) = self.open.last_mut() {
             block.constants.push(scalar);

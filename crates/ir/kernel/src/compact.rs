@@ -1,6 +1,7 @@
 //! The normal form of value numbers.
 
 use crate::ir::{Block, Function, Module, Stmt, Type, Value, ValueInfo};
+use loopwright_arena::TiVec;
 
 impl Module {
     /// Brings every function into the normal form of [`Function::compact`].
@@ -20,8 +21,8 @@ impl Function {
     pub fn compact(&mut self) {
         let old = std::mem::take(&mut self.values);
         let mut order = Order {
-            new: vec![None; old.len()],
-            values: Vec::with_capacity(old.len()),
+            new: vec![None; old.len()].into(),
+            values: TiVec::with_capacity(old.len()),
             old,
         };
         for param in &mut self.params {
@@ -34,27 +35,25 @@ impl Function {
 
 struct Order {
     /// Types and names; those of values that have a new number are gone from here.
-    old: Vec<ValueInfo>,
+    old: TiVec<Value, ValueInfo>,
     /// The new number of each old value that has one.
-    new: Vec<Option<Value>>,
-    values: Vec<ValueInfo>,
+    new: TiVec<Value, Option<Value>>,
+    values: TiVec<Value, ValueInfo>,
 }
 
 impl Order {
     /// The value's new number; it gets the next one when it is first seen. In a valid function that
     /// is its definition; a use of what is not defined keeps its type and name all the same.
     fn place(&mut self, value: Value) -> Value {
-        let index = value.0 as usize;
-        match self.new.get(index) {
+        match self.new.get(value) {
             Some(Some(placed)) => *placed,
             Some(None) => {
-                let placed = Value(self.values.len() as u32);
-                let info = &mut self.old[index];
-                self.values.push(ValueInfo {
+                let info = &mut self.old[value];
+                let placed = self.values.push_and_get_key(ValueInfo {
                     ty: std::mem::replace(&mut info.ty, Type::INDEX),
                     name: std::mem::take(&mut info.name),
                 });
-                self.new[index] = Some(placed);
+                self.new[value] = Some(placed);
                 placed
             }
             // Beyond the table: stays beyond it, for the validator to name.

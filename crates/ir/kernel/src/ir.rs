@@ -6,20 +6,20 @@
 //! memory: `Alloc` makes an array in private or local space, and loads and stores go through
 //! pointers. There are no jumps but `Break`, `Continue` and `Return`.
 
+use loopwright_arena::TiVec;
 use loopwright_ops::{DType, Op, ReduceOp, Scalar};
 use smallvec::SmallVec;
 
-/// A value of a function: an index into [`Function::values`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Value(pub u32);
+loopwright_arena::handle! {
+    /// A value of a function: an index into [`Function::values`].
+    pub struct Value;
 
-/// A struct type of a module: an index into [`Module::structs`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct StructId(pub u32);
+    /// A struct type of a module: an index into [`Module::structs`].
+    pub struct StructId;
 
-/// A function of a module: an index into [`Module::functions`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct FunctionId(pub u32);
+    /// A function of a module: an index into [`Module::functions`].
+    pub struct FunctionId;
+}
 
 /// Where memory lies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -87,10 +87,10 @@ pub struct StructType {
 /// A set of functions compiled together.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Module {
-    /// Struct types, addressed by [`StructId`].
-    pub structs: Vec<StructType>,
-    /// Functions, addressed by [`FunctionId`].
-    pub functions: Vec<Function>,
+    /// Struct types.
+    pub structs: TiVec<StructId, StructType>,
+    /// Functions.
+    pub functions: TiVec<FunctionId, Function>,
 }
 
 /// A function.
@@ -105,7 +105,7 @@ pub struct Function {
     /// What it returns; kernels return nothing.
     pub result: Option<Type>,
     /// Type and name of each value.
-    pub values: Vec<ValueInfo>,
+    pub values: TiVec<Value, ValueInfo>,
     /// Its statements.
     pub body: Block,
 }
@@ -457,24 +457,22 @@ impl Function {
             kind,
             params: Vec::new(),
             result: None,
-            values: Vec::new(),
+            values: TiVec::new(),
             body: Block::new(),
         }
     }
 
     /// The type of a value.
     pub fn ty(&self, value: Value) -> &Type {
-        &self.values[value.0 as usize].ty
+        &self.values[value].ty
     }
 
     /// A new value of that type, not yet defined by anything.
     pub fn value(&mut self, ty: Type, name: impl Into<String>) -> Value {
-        let value = Value(self.values.len() as u32);
-        self.values.push(ValueInfo {
+        self.values.push_and_get_key(ValueInfo {
             ty,
             name: name.into(),
-        });
-        value
+        })
     }
 
     /// Adds a parameter.

@@ -5,6 +5,7 @@
 //! two such buffers that are never needed at the same time can share memory.
 
 use crate::ir::{Block, Function, Inst, Stmt, Type, Value};
+use loopwright_arena::TiVec;
 use std::ops::Range;
 
 /// For each parameter, the statements of the function's body that use it: directly, or through a
@@ -15,7 +16,7 @@ use std::ops::Range;
 /// throughout.
 ///
 /// ```
-/// use loopwright_kernel::{live_ranges, parse};
+/// use loopwright_kernel::{FunctionId, live_ranges, parse};
 /// use loopwright_text::Source;
 ///
 /// let text = "\
@@ -28,19 +29,19 @@ use std::ops::Range;
 /// }
 /// ";
 /// let module = parse(&Source::new("k.lwk", text)).unwrap();
-/// assert_eq!(live_ranges(&module.functions[0]), [1..2, 2..3, 0..0]);
+/// assert_eq!(live_ranges(&module.functions[FunctionId(0)]), [1..2, 2..3, 0..0]);
 /// ```
 pub fn live_ranges(function: &Function) -> Vec<Range<u32>> {
     let mut live = Live {
         function,
-        root: vec![None; function.values.len()],
+        root: vec![None; function.values.len()].into(),
         ranges: vec![0..0; function.params.len()],
         escaped: vec![false; function.params.len()],
         work_items: false,
     };
     for (number, param) in function.params.iter().enumerate() {
         if let Type::Pointer(..) = function.ty(param.value) {
-            live.root[param.value.0 as usize] = Some(number);
+            live.root[param.value] = Some(number);
         }
     }
     for (at, stmt) in function.body.iter().enumerate() {
@@ -66,7 +67,7 @@ pub fn live_ranges(function: &Function) -> Vec<Range<u32>> {
 struct Live<'f> {
     function: &'f Function,
     /// The parameter that each pointer comes from.
-    root: Vec<Option<usize>>,
+    root: TiVec<Value, Option<usize>>,
     ranges: Vec<Range<u32>>,
     /// Whether pointers made from a parameter may be where this walk does not see them.
     escaped: Vec<bool>,
@@ -77,7 +78,7 @@ struct Live<'f> {
 impl Live<'_> {
     fn statement(&mut self, stmt: &Stmt, at: u32) {
         stmt.operands(&mut |operand| {
-            if let Some(param) = self.root[operand.0 as usize] {
+            if let Some(param) = self.root[*operand] {
                 let range = &mut self.ranges[param];
                 if range.start == range.end {
                     *range = at..at + 1;
@@ -106,7 +107,7 @@ impl Live<'_> {
     fn instruction(&mut self, value: Value, inst: &Inst) {
         match inst {
             Inst::Offset { ptr, .. } | Inst::Field { ptr, .. } | Inst::Elements(ptr) => {
-                self.root[value.0 as usize] = self.root[ptr.0 as usize];
+                self.root[value] = self.root[*ptr];
             }
             Inst::Call(_, arguments) => self.escape(arguments),
             Inst::WorkItem(..) => self.work_items = true,
@@ -117,7 +118,7 @@ impl Live<'_> {
                 // No other instruction makes a pointer of another.
                 if let Type::Pointer(..) = self.function.ty(value) {
                     inst.operands(&mut |operand| {
-                        if let Some(param) = self.root[operand.0 as usize] {
+                        if let Some(param) = self.root[*operand] {
                             self.escaped[param] = true;
                         }
                     });
@@ -128,7 +129,7 @@ impl Live<'_> {
 
     fn escape(&mut self, values: &[Value]) {
         for value in values {
-            if let Some(param) = self.root[value.0 as usize] {
+            if let Some(param) = self.root[*value] {
                 self.escaped[param] = true;
             }
         }
@@ -138,7 +139,7 @@ impl Live<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse;
+    use crate::{FunctionId, parse};
     use loopwright_text::Source;
 
     fn ranges(body: &str) -> Vec<Range<u32>> {
@@ -155,7 +156,7 @@ kernel @k(%a: readwrite ptr<global, f32>, %b: readwrite ptr<global, f32>, %n: i6
         );
         let source = Source::new("live.lwk", text);
         match parse(&source) {
-            Ok(module) => live_ranges(&module.functions[1]),
+            Ok(module) => live_ranges(&module.functions[FunctionId(1)]),
             Err(error) => panic!("{}", error.render(&source)),
         }
     }

@@ -1,8 +1,8 @@
 //! What the builder writes, as text.
 
 use loopwright_kernel::{
-    Access, Builder, Function, FunctionKind, LoopKind, Module, Space, Stmt, Type, Value, parse,
-    print, validate,
+    Access, Builder, Function, FunctionId, FunctionKind, LoopKind, Module, Space, Stmt, Type,
+    Value, parse, print, validate,
 };
 use loopwright_ops::{DType, Op, ReduceOp, Scalar};
 use loopwright_text::Source;
@@ -11,8 +11,8 @@ const KERNEL: FunctionKind = FunctionKind::Kernel { group: None };
 
 fn module(function: Function) -> Module {
     Module {
-        structs: Vec::new(),
-        functions: vec![function],
+        functions: vec![function].into(),
+        ..Module::default()
     }
 }
 
@@ -192,11 +192,11 @@ fn compact_numbers_in_order_of_definition() {
     let expected = function.clone();
     // The same function with the values in another order and one that nothing defines.
     let renumber = |value: &mut Value| value.0 = 4 - value.0;
-    let mut values = vec![expected.values[0].clone(); 5];
+    let mut values = vec![expected.values[Value(0)].clone(); 5];
     for (index, info) in expected.values.iter().enumerate() {
         values[4 - index] = info.clone();
     }
-    function.values = values;
+    function.values = values.into();
     renumber(&mut function.params[0].value);
     for stmt in &mut function.body {
         stmt.operands_mut(&mut |operand| renumber(operand));
@@ -208,5 +208,5 @@ fn compact_numbers_in_order_of_definition() {
     function.compact();
     assert_eq!(function, expected);
     let again = parse(&Source::new("printed", printed)).expect("the text is valid");
-    assert_eq!(again.functions[0], expected);
+    assert_eq!(again.functions[FunctionId(0)], expected);
 }

@@ -4,7 +4,7 @@ use loopwright_kernel::Argument;
 use loopwright_kernel::interpret::{Grid, interpret};
 use loopwright_kernel::passes::expand_math::{Precision, expanded, expanded_with, ulps};
 use loopwright_kernel::{
-    Access, Builder, FunctionKind, Inst, LoopKind, Module, Space, Stmt, validate,
+    Access, Builder, FunctionId, FunctionKind, Inst, LoopKind, Module, Space, Stmt, validate,
 };
 use loopwright_ops::{DType, Op, Scalar};
 use std::borrow::Cow;
@@ -22,8 +22,8 @@ fn module(op: Op, dtype: DType, lanes: u32, precision: Precision) -> Module {
     let value = b.map(op, &operands[..op.arity()]);
     b.store(z, zero, value);
     let module = Module {
-        structs: Vec::new(),
-        functions: vec![b.finish()],
+        functions: vec![b.finish()].into(),
+        ..Module::default()
     };
     let expanded = expanded_with(&module, precision);
     assert!(matches!(expanded, Cow::Owned(_)), "{op} is expanded");
@@ -581,16 +581,19 @@ fn constants_come_first() {
         b.store(x, i, value);
     });
     let module = Module {
-        structs: Vec::new(),
-        functions: vec![b.finish()],
+        functions: vec![b.finish()].into(),
+        ..Module::default()
     };
     let expanded = expanded(&module);
     validate(&expanded).expect("it is valid");
     let mut seen = Vec::new();
-    for stmt in &expanded.functions[0].body {
+    for stmt in &expanded.functions[FunctionId(0)].body {
         match stmt {
             Stmt::Let(value, Inst::Const(scalar)) => {
-                let constant = (*scalar, expanded.functions[0].ty(*value).lanes());
+                let constant = (
+                    *scalar,
+                    expanded.functions[FunctionId(0)].ty(*value).lanes(),
+                );
                 assert!(!seen.contains(&constant), "{scalar} is there twice");
                 seen.push(constant);
             }
@@ -648,10 +651,13 @@ fn code_is_valid_and_short() {
             let module = module(op, dtype, lanes, precision);
             validate(&module).unwrap_or_else(|error| panic!("{op} on {dtype}: {error}"));
             // Not those of a branch, which is rarely taken.
-            let count = module.functions[0].body.iter().filter(|stmt| match stmt {
-                Stmt::Let(_, Inst::Const(_) | Inst::Bitcast(..) | Inst::Cast(..)) => false,
-                stmt => matches!(stmt, Stmt::Let(_, Inst::Map(..))),
-            });
+            let count = module.functions[FunctionId(0)]
+                .body
+                .iter()
+                .filter(|stmt| match stmt {
+                    Stmt::Let(_, Inst::Const(_) | Inst::Bitcast(..) | Inst::Cast(..)) => false,
+                    stmt => matches!(stmt, Stmt::Let(_, Inst::Map(..))),
+                });
             let count = count.count();
             if count > most {
                 longer.push(format!(

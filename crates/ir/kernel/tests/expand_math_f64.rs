@@ -30,8 +30,8 @@ fn module(op: Op, lanes: u32) -> Module {
         b.store(z, i, value);
     });
     Module {
-        structs: Vec::new(),
-        functions: vec![b.finish()],
+        functions: vec![b.finish()].into(),
+        ..Module::default()
     }
 }
 

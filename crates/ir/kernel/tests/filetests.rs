@@ -242,7 +242,7 @@ fn run_directive(module: &Module, program: &Program, call: &str) -> Outcome {
     let mut held = Vec::new();
     let mut texts = split_arguments(arguments).into_iter();
     for param in &function.params {
-        let name = &function.values[param.value.0 as usize].name;
+        let name = &function.values[param.value].name;
         let (given, value) = texts
             .next()
             .and_then(|argument| argument.split_once('='))
@@ -267,7 +267,7 @@ fn run_directive(module: &Module, program: &Program, call: &str) -> Outcome {
     let mut found = Vec::new();
     for (param, held) in function.params.iter().zip(&held) {
         if let Held::Write(dtype, bytes) = held {
-            let name = &function.values[param.value.0 as usize].name;
+            let name = &function.values[param.value].name;
             found.push(format!(
                 "{name} = {dtype}[{}]",
                 show_elements(*dtype, bytes)

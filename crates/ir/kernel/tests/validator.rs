@@ -1,5 +1,6 @@
 //! Errors that no text can have, because the parser resolves names first, and how errors read.
 
+use loopwright_arena::TiVec;
 use loopwright_kernel::valid::Fault;
 use loopwright_kernel::{
     Function, FunctionId, FunctionKind, Inst, Module, Param, Stmt, StructId, StructType, Type,
@@ -12,8 +13,8 @@ const KERNEL: FunctionKind = FunctionKind::Kernel { group: None };
 
 fn fault(functions: Vec<Function>) -> Fault {
     let module = Module {
-        structs: Vec::new(),
-        functions,
+        functions: functions.into(),
+        ..Module::default()
     };
     validate(&module)
         .expect_err("the module is invalid")
@@ -41,8 +42,8 @@ fn negated(value: u32, operand: u32) -> Stmt {
 #[test]
 fn values_that_nothing_defines_are_no_error() {
     let module = Module {
-        structs: Vec::new(),
-        functions: vec![kernel()],
+        functions: vec![kernel()].into(),
+        ..Module::default()
     };
     assert_eq!(validate(&module), Ok(()));
 }
@@ -100,11 +101,12 @@ fn handles() {
     assert_eq!(fault(vec![function]), Fault::NoSuchFunction(4));
 
     let mut function = kernel();
-    function.values[0].ty = Type::Struct(StructId(3)).pointer(loopwright_kernel::Space::Global);
+    function.values[Value(0)].ty =
+        Type::Struct(StructId(3)).pointer(loopwright_kernel::Space::Global);
     assert_eq!(fault(vec![function]), Fault::NoSuchStruct(3));
 
     let mut function = kernel();
-    function.values[0].ty = Type::Vector(DType::F32, 1);
+    function.values[Value(0)].ty = Type::Vector(DType::F32, 1);
     assert!(matches!(
         fault(vec![function]),
         Fault::TypeNotAllowed { .. }
@@ -124,8 +126,8 @@ fn structs() {
         fields: vec![("a".to_owned(), Type::Struct(StructId(7)))],
     };
     let module = Module {
-        structs: vec![declared],
-        functions: Vec::new(),
+        structs: vec![declared].into(),
+        functions: TiVec::new(),
     };
     let error = validate(&module).expect_err("the struct does not exist");
     assert_eq!(error.fault(), &Fault::NoSuchStruct(7));
@@ -135,11 +137,11 @@ fn structs() {
 #[test]
 fn errors_name_function_statement_and_values() {
     let mut function = kernel();
-    function.values[1].ty = Type::Scalar(DType::F32);
+    function.values[Value(1)].ty = Type::Scalar(DType::F32);
     function.body = vec![constant(0), negated(1, 0)];
     let module = Module {
-        structs: Vec::new(),
-        functions: vec![function],
+        functions: vec![function].into(),
+        ..Module::default()
     };
     let error = validate(&module).expect_err("the types differ");
     assert_eq!(

@@ -1,5 +1,6 @@
 //! Executing trees: every program gives what the reference evaluator gives, whatever its loops are.
 
+use loopwright_arena::TiVec;
 use loopwright_graph::{Array, Graph, NodeId, evaluate as reference, parse};
 use loopwright_looptree::{
     Arithmetic, ExecuteError, LoopTree, NodeMemory, Target, execute, execute_part, parse_schedule,
@@ -12,14 +13,14 @@ use loopwright_text::Source;
 /// The arrays of parameters and results, by node.
 #[derive(Clone)]
 struct Memory {
-    arrays: Vec<Option<Array>>,
+    arrays: TiVec<NodeId, Option<Array>>,
     /// By node: the state that it is the new value of.
-    states: Vec<Option<NodeId>>,
+    states: TiVec<NodeId, Option<NodeId>>,
 }
 
 impl Memory {
-    fn home(&self, node: NodeId) -> usize {
-        self.states[node.0 as usize].unwrap_or(node).0 as usize
+    fn home(&self, node: NodeId) -> NodeId {
+        self.states[node].unwrap_or(node)
     }
 
     fn get(&self, node: NodeId) -> &Array {
@@ -90,17 +91,17 @@ impl Program {
     fn memory(&self) -> Memory {
         let nodes = self.graph.node_ids().count();
         let mut memory = Memory {
-            arrays: vec![None; nodes],
-            states: vec![None; nodes],
+            arrays: vec![None; nodes].into(),
+            states: vec![None; nodes].into(),
         };
         for (node, array) in self.inputs() {
-            memory.arrays[node.0 as usize] = Some(array);
+            memory.arrays[node] = Some(array);
         }
         for output in self.graph.outputs() {
-            memory.arrays[output.node.0 as usize] = Some(self.garbage(output.node));
+            memory.arrays[output.node] = Some(self.garbage(output.node));
         }
         for update in self.graph.updates() {
-            memory.states[update.value.0 as usize] = Some(update.state);
+            memory.states[update.value] = Some(update.state);
         }
         memory
     }
@@ -331,7 +332,7 @@ fn loops_run_in_the_order_of_the_tree() {
         let mut memory = program.memory();
         let x = program.graph.find("x").expect("an input");
         let counted = program.array(x, |at| Scalar::i64(at as i64));
-        memory.arrays[x.0 as usize] = Some(counted);
+        memory.arrays[x] = Some(counted);
         let mut seen = Vec::new();
         let tree = program.tree(&format!("y: {loops}"));
         let noting = |op: Op, operands: &[Scalar]| {
@@ -378,7 +379,7 @@ fn subtrees_run_apart_on_the_callers_memory() {
     );
     for name in ["a", "s"] {
         let node = graph.find(name).expect("a node");
-        memory.arrays[node.0 as usize] = Some(program.garbage(node));
+        memory.arrays[node] = Some(program.garbage(node));
     }
     for at in 0..3 {
         assert_eq!(alone(&mut memory, at), Ok(()));
@@ -463,7 +464,7 @@ fn what_the_arithmetic_refuses_names_the_node() {
 fn memory_that_does_not_fit_is_refused() {
     let program = Program::new("input x: f32[i=4]\noutput y = x * 2\n", &[]);
     let tree = program.tree("y: i");
-    let place = |name: &str| program.graph.find(name).expect("a node").0 as usize;
+    let place = |name: &str| program.graph.find(name).expect("a node");
     let short = Array::zeros(DType::F32, &[3]).expect("it fits");
     let mut memory = program.memory();
     memory.arrays[place("x")] = None;
@@ -508,8 +509,8 @@ fn results_without_memory_are_refused() {
     for node in program.results() {
         let mut memory = program.memory();
         // A state is there to be read, and its new value has nowhere to go.
-        memory.states[node.0 as usize] = None;
-        memory.arrays[node.0 as usize] = None;
+        memory.states[node] = None;
+        memory.arrays[node] = None;
         assert_eq!(
             failure(&program, &tree, &mut memory, evaluate),
             format!("no memory is given for `{}`", program.graph.node_name(node))

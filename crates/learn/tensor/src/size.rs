@@ -29,7 +29,7 @@ pub(crate) fn axis_index(axis: usize) -> Expr {
 
 /// The place of the axis that a symbol stands for.
 pub(crate) fn symbol_axis(symbol: Symbol) -> Option<usize> {
-    (symbol.0 < FIRST_UNKNOWN).then_some(symbol.0 as usize)
+    (symbol.0 < FIRST_UNKNOWN).then_some(usize::from(symbol))
 }
 
 struct Unknown {

@@ -8,9 +8,10 @@ use loopwright_backend::{ALIGNMENT, Slab};
 use std::fmt;
 use std::sync::Arc;
 
-/// A pool of a device, by its number; devices count their pools from 0 in the order they are made.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct PoolId(pub u32);
+loopwright_arena::handle! {
+    /// A pool of a device, by its number; devices count their pools from 0 in the order they are made.
+    pub struct PoolId;
+}
 
 /// Where an array lies: all that is known of an address outside of a device's own code.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

@@ -4,6 +4,7 @@ use crate::context::{place, place_scratch};
 use crate::error::{RuntimeError, describe};
 use crate::layout::Layout;
 use crate::memory::{Loc, Packer, Placed, PoolId};
+use loopwright_arena::TiVec;
 use std::fmt;
 use std::ops::Range;
 
@@ -58,7 +59,7 @@ pub struct Plan {
     /// What lies where, in the order of the kernel's parameters.
     pub entries: Vec<Planned>,
     /// Bytes of each pool.
-    pub pools: Vec<usize>,
+    pub pools: TiVec<PoolId, usize>,
     /// Bytes that scratch memory would take if nothing shared any.
     pub scratch_unshared: usize,
 }
@@ -112,7 +113,7 @@ impl Plan {
                 live: None,
             });
         }
-        let mut pools = packer.segments;
+        let mut pools: TiVec<_, _> = packer.segments.into();
         pools.extend(constants.segments);
         Ok(Plan {
             entries,
@@ -134,19 +135,19 @@ fn saturating_sum(bytes: impl Iterator<Item = usize>) -> usize {
 
 fn loc(placed: Placed, first: usize) -> Loc {
     Loc {
-        pool: PoolId((first + placed.segment) as u32),
+        pool: PoolId::from(first + placed.segment),
         offset: placed.offset,
     }
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, bytes) in self.pools.iter().enumerate() {
-            writeln!(f, "pool {at}: {bytes} bytes")?;
+        for (pool, bytes) in self.pools.iter_enumerated() {
+            writeln!(f, "pool {}: {bytes} bytes", pool.0)?;
             let mut inside: Vec<&Planned> = self
                 .entries
                 .iter()
-                .filter(|entry| entry.loc.pool.0 as usize == at)
+                .filter(|entry| entry.loc.pool == pool)
                 .collect();
             inside.sort_by_key(|entry| entry.loc.offset);
             for entry in inside {

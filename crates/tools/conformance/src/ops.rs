@@ -14,7 +14,7 @@ use crate::verdict::{Ready, Verdict};
 use loopwright_backend::Capabilities;
 use loopwright_graph::{Array, GraphBuilder, GraphError, NodeId};
 use loopwright_kernel::passes::Pipeline;
-use loopwright_kernel::{Block, Function, Inst, Stmt};
+use loopwright_kernel::{Block, Function, FunctionId, Inst, Stmt};
 use loopwright_looptree::{Annotation, LoopSpec, NodeSchedule, Schedule};
 use loopwright_ops::reference::{Row, RowOp, rows};
 use loopwright_ops::{DType, Op, Scalar};
@@ -234,7 +234,7 @@ impl OpTest {
         let maker = maker.clone().with_pipeline(Pipeline::empty());
         let mut prepared = maker.lowered(case)?;
         if matches!(piece, Piece::Op(Op::Copy, _)) {
-            copy_what_is_stored(&mut prepared.module_mut().functions[0]);
+            copy_what_is_stored(&mut prepared.module_mut().functions[FunctionId(0)]);
         }
         Ok(Ready::new(prepared))
     }

@@ -7,7 +7,7 @@ use loopwright_graph::{Array, Binding, NodeOp, evaluate};
 use loopwright_kernel::Argument;
 use loopwright_kernel::interpret::{Grid, interpret};
 use loopwright_kernel::passes::Pipeline;
-use loopwright_kernel::{Access, Module, validate};
+use loopwright_kernel::{Access, FunctionId, Module, validate};
 use loopwright_looptree::{
     Plan, Target, parse_schedule, parse_tree, parts_by_delegate, print_tree,
 };
@@ -98,7 +98,7 @@ impl<'c> Expected<'c> {
                 .iter()
                 .map(|param| memory.remove(param))
                 .collect();
-            let kernel = &module.functions[0];
+            let kernel = &module.functions[FunctionId(0)];
             let params = part.params.iter().zip(&kernel.params).zip(&mut taken);
             let mut arguments: Vec<Argument<'_>> = params
                 .map(|((param, declared), bytes)| match (param, bytes) {
@@ -153,7 +153,7 @@ impl<'c> Expected<'c> {
             if let Err(error) = validate(&part.module) {
                 return wrong(error.to_string());
             }
-            let [kernel] = &part.module.functions[..] else {
+            let [kernel] = part.module.functions.raw.as_slice() else {
                 return wrong("it is not one kernel".to_owned());
             };
             if part.params.len() != kernel.params.len() {

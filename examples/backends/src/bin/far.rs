@@ -4,8 +4,8 @@
 //!
 //! `cargo run -p loopwright-example-backends --bin far -- devices`
 use loopwright::backend::*;
-use loopwright::kernel::Module;
 use loopwright::kernel::interpret::Program;
+use loopwright::kernel::{FunctionId, Module};
 use loopwright::ops::Scalar;
 use std::any::Any;
 use std::cell::Cell;
@@ -45,7 +45,7 @@ impl DeviceBackend for Far {
     ) -> Result<Arc<dyn DeviceCode>, BackendError> {
         let image = Program::new(module).map_err(|error| BackendError::Unsupported {
             backend: self.name().to_owned(),
-            kernel: module.functions[0].name.clone(),
+            kernel: module.functions[FunctionId(0)].name.clone(),
             reason: error.to_string(),
         })?;
         Ok(Arc::new(FarCode {

@@ -40,8 +40,8 @@ impl<'a> Writer<'a> {
                 dialect.bitcast(from, *to, ty.lanes(), &operand, self.pieces)?
             }
             Inst::Load { ptr, index } => {
-                if let Place::Variable(name) = &self.places[ptr.0 as usize]
-                    && self.uses.values[ptr.0 as usize].variable
+                if let Place::Variable(name) = &self.places[*ptr]
+                    && self.uses.values[*ptr].variable
                 {
                     Expr::primary(name.clone()).reading()
                 } else {
@@ -58,15 +58,15 @@ impl<'a> Writer<'a> {
                 }
             }
             Inst::Offset { ptr, index } => {
-                self.constant[value.0 as usize] = self.constant[ptr.0 as usize];
+                self.constant[value] = self.constant[*ptr];
                 Expr::advanced(&self.operand(*ptr), &self.operand(*index))
             }
             Inst::Field { ptr, field } => {
                 let Some(Type::Struct(id)) = function.ty(*ptr).pointee() else {
                     return Err(mistyped("a pointer to a struct"));
                 };
-                self.constant[value.0 as usize] = self.constant[ptr.0 as usize];
-                let field = &self.fields[id.0 as usize][*field as usize];
+                self.constant[value] = self.constant[*ptr];
+                let field = &self.fields[*id][*field as usize];
                 let pointer = self.operand(*ptr);
                 let member =
                     Expr::primary(format!("{}->{field}", pointer.within(Precedence::Primary)));
@@ -76,7 +76,7 @@ impl<'a> Writer<'a> {
                 }
             }
             Inst::Elements(ptr) => {
-                self.constant[value.0 as usize] = self.constant[ptr.0 as usize];
+                self.constant[value] = self.constant[*ptr];
                 dialect.elements(&self.operand(*ptr))
             }
             Inst::Splat(scalar) => {

@@ -17,8 +17,10 @@ use crate::names::Names;
 use crate::pieces::Pieces;
 use crate::types::Declarator;
 use crate::uses::Uses;
+use loopwright_arena::{TiSlice, TiVec};
 use loopwright_kernel::{
-    Access, Block, Function, FunctionId, FunctionKind, Inst, LoopKind, Space, Stmt, Type, Value,
+    Access, Block, Function, FunctionId, FunctionKind, Inst, LoopKind, Space, Stmt, StructId, Type,
+    Value,
 };
 use loopwright_ops::DType;
 use loopwright_threads::interrupt::unwind_if_asked;
@@ -66,15 +68,15 @@ pub(crate) struct Writer<'a> {
     function: &'a Function,
     uses: &'a Uses,
     types: &'a Declarator<'a>,
-    fields: &'a [Vec<String>],
-    signatures: &'a [Signature],
+    fields: &'a TiSlice<StructId, Vec<String>>,
+    signatures: &'a TiSlice<FunctionId, Signature>,
     own: &'a Signature,
     pieces: &'a mut Pieces,
     names: Names,
-    places: Vec<Place>,
+    places: TiVec<Value, Place>,
     /// Pointers to what is only read.
-    constant: Vec<bool>,
-    noalias: Vec<bool>,
+    constant: TiVec<Value, bool>,
+    noalias: TiVec<Value, bool>,
     /// Pending values that read memory.
     reading: Vec<Value>,
     out: String,
@@ -90,9 +92,9 @@ pub(crate) fn write_function(
     function: &Function,
     uses: &Uses,
     types: &Declarator<'_>,
-    fields: &[Vec<String>],
-    signatures: &[Signature],
-    position: usize,
+    fields: &TiSlice<StructId, Vec<String>>,
+    signatures: &TiSlice<FunctionId, Signature>,
+    id: FunctionId,
     pieces: &mut Pieces,
 ) -> Spelled<Written> {
     let mut writer = Writer {
@@ -101,12 +103,12 @@ pub(crate) fn write_function(
         types,
         fields,
         signatures,
-        own: &signatures[position],
+        own: &signatures[id],
         pieces,
         names: Names::default(),
-        places: vec![Place::Nowhere; function.values.len()],
-        constant: vec![false; function.values.len()],
-        noalias: vec![false; function.values.len()],
+        places: vec![Place::Nowhere; function.values.len()].into(),
+        constant: vec![false; function.values.len()].into(),
+        noalias: vec![false; function.values.len()].into(),
         reading: Vec::new(),
         out: String::new(),
         indent: 1,
@@ -131,10 +133,9 @@ impl<'a> Writer<'a> {
         let mut params = Vec::with_capacity(function.params.len() + 1);
         for param in &function.params {
             let name = self.name(param.value);
-            let position = param.value.0 as usize;
-            self.constant[position] = param.access == Access::Read;
-            self.noalias[position] = param.noalias;
-            self.places[position] = Place::Named {
+            self.constant[param.value] = param.access == Access::Read;
+            self.noalias[param.value] = param.noalias;
+            self.places[param.value] = Place::Named {
                 name,
                 shape: Shape::Plain,
             };
@@ -160,8 +161,7 @@ impl<'a> Writer<'a> {
 
     /// The declaration of a parameter that holds a value which has its name already.
     fn parameter(&mut self, value: Value) -> Spelled<String> {
-        let position = value.0 as usize;
-        let (name, shape) = match &self.places[position] {
+        let (name, shape) = match &self.places[value] {
             Place::Named { name, shape } => (name.clone(), *shape),
             _ => unreachable!("a parameter's value is held in a variable"),
         };
@@ -169,8 +169,8 @@ impl<'a> Writer<'a> {
             ty @ Type::Pointer(..) => self.types.pointer(
                 ty,
                 &name,
-                self.constant[position],
-                self.noalias[position],
+                self.constant[value],
+                self.noalias[value],
                 self.pieces,
             ),
             ty => self.types.variable(ty, shape, &name, self.pieces),
@@ -179,7 +179,7 @@ impl<'a> Writer<'a> {
 
     fn name(&mut self, value: Value) -> String {
         let dialect = self.types.dialect;
-        let wanted = &self.function.values[value.0 as usize].name;
+        let wanted = &self.function.values[value].name;
         let reserved = |word: &str| dialect.is_reserved(word);
         if wanted.is_empty() {
             self.names.fresh(&format!("v{}", value.0), reserved)
@@ -202,7 +202,7 @@ impl<'a> Writer<'a> {
 
     /// The text of a value where it is used; what was pending is pending no more.
     fn operand(&mut self, value: Value) -> Expr {
-        let place = &mut self.places[value.0 as usize];
+        let place = &mut self.places[value];
         match place {
             Place::Named { name, shape } => Expr::primary(name.clone()).shaped(*shape),
             Place::Constant(expr) => expr.clone(),
@@ -239,17 +239,16 @@ impl<'a> Writer<'a> {
     fn materialise(&mut self, value: Value, expr: Expr) -> Spelled<()> {
         let name = self.name(value);
         let ty = self.function.ty(value);
-        let position = value.0 as usize;
         let declared = match ty {
             Type::Pointer(..) => {
                 self.types
-                    .pointer(ty, &name, self.constant[position], false, self.pieces)?
+                    .pointer(ty, &name, self.constant[value], false, self.pieces)?
             }
             _ => self.types.variable(ty, expr.shape, &name, self.pieces)?,
         };
         self.begin();
         let _ = writeln!(self.out, "{declared} = {};", expr.text);
-        self.places[position] = Place::Named {
+        self.places[value] = Place::Named {
             name,
             shape: expr.shape,
         };
@@ -259,7 +258,7 @@ impl<'a> Writer<'a> {
     /// Writes pending values that read memory, because memory may change now.
     fn settle(&mut self) -> Spelled<()> {
         for value in std::mem::take(&mut self.reading) {
-            let place = &mut self.places[value.0 as usize];
+            let place = &mut self.places[value];
             if matches!(place, Place::Pending(_)) {
                 let Place::Pending(expr) = std::mem::replace(place, Place::Nowhere) else {
                     unreachable!("the place was pending");
@@ -272,7 +271,7 @@ impl<'a> Writer<'a> {
 
     /// A value that is text now becomes a variable if the text must not be written twice.
     fn settle_value(&mut self, value: Value) -> Spelled<()> {
-        let place = &mut self.places[value.0 as usize];
+        let place = &mut self.places[value];
         if matches!(place, Place::Pending(expr) if expr.reads) {
             let Place::Pending(expr) = std::mem::replace(place, Place::Nowhere) else {
                 unreachable!("the place was pending");
@@ -427,8 +426,8 @@ impl<'a> Writer<'a> {
 
     fn store(&mut self, ptr: Value, index: Value, value: Value) -> Spelled<()> {
         let stored = self.plain_operand(value)?;
-        if let Place::Variable(name) = &self.places[ptr.0 as usize]
-            && self.uses.values[ptr.0 as usize].variable
+        if let Place::Variable(name) = &self.places[ptr]
+            && self.uses.values[ptr].variable
         {
             let name = name.clone();
             self.settle()?;
@@ -483,7 +482,7 @@ impl<'a> Writer<'a> {
             LoopKind::Unroll => dialect.loop_hint(LoopHint::Unroll(self.trip_count(range))),
         };
         let name = self.name(var);
-        self.places[var.0 as usize] = Place::Named {
+        self.places[var] = Place::Named {
             name: name.clone(),
             shape: Shape::Plain,
         };
@@ -514,7 +513,7 @@ impl<'a> Writer<'a> {
     /// How often a loop with constant bounds runs.
     fn trip_count(&self, range: [Value; 3]) -> Option<u64> {
         let [start, end, step] = range.map(|value| {
-            self.uses.values[value.0 as usize]
+            self.uses.values[value]
                 .constant
                 .and_then(|scalar| scalar.as_i64())
         });
@@ -524,7 +523,7 @@ impl<'a> Writer<'a> {
 
     fn call(&mut self, callee: FunctionId, arguments: &[Value]) -> Spelled<Expr> {
         let mut arguments = self.plain_operands(arguments)?;
-        let signature = &self.signatures[callee.0 as usize];
+        let signature = &self.signatures[callee];
         if signature.work_items {
             arguments.push(Expr::primary(self.types.dialect.work_item_argument()));
         }
@@ -532,13 +531,12 @@ impl<'a> Writer<'a> {
     }
 
     fn define(&mut self, value: Value, inst: &'a Inst) -> Spelled<()> {
-        let position = value.0 as usize;
-        let used = &self.uses.values[position];
+        let used = &self.uses.values[value];
         match inst {
             Inst::Const(scalar) => {
                 let lanes = self.function.ty(value).lanes();
                 let expr = self.types.dialect.constant(*scalar, lanes, self.pieces)?;
-                self.places[position] = Place::Constant(expr);
+                self.places[value] = Place::Constant(expr);
             }
             Inst::Alloc { space, ty, count } => self.alloc(value, *space, ty, *count)?,
             Inst::Call(callee, arguments) => {
@@ -582,7 +580,7 @@ impl<'a> Writer<'a> {
                     if expr.reads {
                         self.reading.push(value);
                     }
-                    self.places[position] = Place::Pending(expr);
+                    self.places[value] = Place::Pending(expr);
                 } else {
                     self.materialise(value, expr)?;
                 }
@@ -594,7 +592,7 @@ impl<'a> Writer<'a> {
     /// Defines a value by an expression that does something, here and now.
     fn effect(&mut self, value: Value, expr: Expr) -> Spelled<()> {
         self.settle()?;
-        if self.uses.values[value.0 as usize].count == 0 {
+        if self.uses.values[value].count == 0 {
             self.line(&format!("{};", expr.text));
             Ok(())
         } else {
@@ -603,12 +601,11 @@ impl<'a> Writer<'a> {
     }
 
     fn alloc(&mut self, value: Value, space: Space, ty: &Type, count: u64) -> Spelled<()> {
-        let position = value.0 as usize;
         let name = self.name(value);
-        if self.uses.values[position].variable && space == Space::Private {
+        if self.uses.values[value].variable && space == Space::Private {
             let declared = self.types.variable(ty, Shape::Plain, &name, self.pieces)?;
             self.line(&format!("{declared};"));
-            self.places[position] = Place::Variable(name);
+            self.places[value] = Place::Variable(name);
         } else {
             let array = format!("{name}[{count}]");
             let declared = self.types.memory(ty, &array, false, self.pieces)?;
@@ -618,7 +615,7 @@ impl<'a> Writer<'a> {
                 self.types.dialect.array_alignment()
             );
             self.line(&text);
-            self.places[position] = Place::Named {
+            self.places[value] = Place::Named {
                 name,
                 shape: Shape::Plain,
             };

@@ -30,11 +30,11 @@ impl<'a> Writer<'a> {
         let mut names = Vec::with_capacity(captures.len());
         for &value in captures {
             params.push(self.parameter(value)?);
-            let noalias = std::mem::take(&mut self.noalias[value.0 as usize]);
+            let noalias = std::mem::take(&mut self.noalias[value]);
             let declared = self.parameter(value)?;
-            self.noalias[value.0 as usize] = noalias;
+            self.noalias[value] = noalias;
             let _ = writeln!(fields, "    {declared};");
-            let Place::Named { name, .. } = &self.places[value.0 as usize] else {
+            let Place::Named { name, .. } = &self.places[value] else {
                 unreachable!("a captured value is held in a variable");
             };
             names.push(name.clone());
@@ -61,10 +61,7 @@ impl<'a> Writer<'a> {
         let count = if is(&by, "1") {
             span
         } else {
-            let less = match self.uses.values[step.0 as usize]
-                .constant
-                .and_then(Scalar::as_i64)
-            {
+            let less = match self.uses.values[step].constant.and_then(Scalar::as_i64) {
                 Some(step) => Expr::primary((step - 1).to_string()),
                 None => Expr::infix("-", Precedence::Additive, &by, &Expr::primary("1")),
             };
@@ -88,7 +85,7 @@ impl<'a> Writer<'a> {
         let indent = std::mem::replace(&mut self.indent, 1);
         self.inside_parallel = true;
         let name = self.name(var);
-        self.places[var.0 as usize] = Place::Named {
+        self.places[var] = Place::Named {
             name: name.clone(),
             shape: Shape::Plain,
         };

@@ -5,6 +5,7 @@ use super::code::{Code, Held};
 use super::types::Types;
 use super::uses::Uses;
 use crate::ffi::{Binary, Blk, Compare, Func, Place, Ty, Val};
+use loopwright_arena::{TiSlice, TiVec};
 use loopwright_kernel::{
     Block, Function, FunctionId, FunctionKind, Inst, LoopKind, Stmt, Type, Value,
 };
@@ -41,10 +42,10 @@ pub(super) struct Writer<'w, 'a> {
     pub(super) types: &'w mut Types,
     pub(super) function: &'w Function,
     pub(super) uses: &'w Uses,
-    pub(super) signatures: &'w [Signature],
+    pub(super) signatures: &'w TiSlice<FunctionId, Signature>,
     /// The name that functions of parallel loops are called after.
     pub(super) name: &'w str,
-    pub(super) homes: Vec<Home>,
+    pub(super) homes: TiVec<Value, Home>,
     /// The work-item and the runtime, where the function is handed them.
     pub(super) item: Option<Val>,
     pub(super) runtime: Option<Val>,
@@ -66,7 +67,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         for (param, place) in function.params.iter().zip(places.by_ref()) {
             let ty = self.value_type(param.value)?;
             let place = self.code.shared.parameter_place(ty, place);
-            self.homes[param.value.0 as usize] = Home::Held(Held::plain(context.value(place)));
+            self.homes[param.value] = Home::Held(Held::plain(context.value(place)));
         }
         let mut others = places.map(|place| context.value(place));
         self.item = signature.work_items.then(|| others.next()).flatten();
@@ -94,7 +95,7 @@ impl<'w, 'a> Writer<'w, 'a> {
 
     /// A name for a value that no other of the function has.
     pub(super) fn fresh_name(&mut self, value: Value) -> String {
-        let wanted = &self.function.values[value.0 as usize].name;
+        let wanted = &self.function.values[value].name;
         if wanted.is_empty() {
             return format!("v{}", value.0);
         }
@@ -108,7 +109,7 @@ impl<'w, 'a> Writer<'w, 'a> {
 
     /// A scalar, vector, tile or pointer where it is used.
     pub(super) fn operand(&mut self, value: Value) -> Held {
-        match self.homes[value.0 as usize] {
+        match self.homes[value] {
             Home::Held(held) => held,
             Home::Variable(place) => Held::plain(self.code.context().address(place)),
             Home::Array(place) => Held::plain(self.first_element(place)),
@@ -147,7 +148,7 @@ impl<'w, 'a> Writer<'w, 'a> {
     pub(super) fn element(&mut self, ptr: Value, index: Value) -> Place {
         let context = self.code.context();
         let index = self.operand(index).val;
-        let base = match self.homes[ptr.0 as usize] {
+        let base = match self.homes[ptr] {
             Home::Array(place) => context.value(place),
             _ => self.operand(ptr).val,
         };
@@ -181,7 +182,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         let context = self.code.context();
         let place = context.local(self.code.function, ty, &name);
         self.code.assign(place, held.val);
-        self.homes[value.0 as usize] = Home::Held(Held {
+        self.homes[value] = Home::Held(Held {
             val: context.value(place),
             ..held
         });
@@ -303,7 +304,7 @@ impl<'w, 'a> Writer<'w, 'a> {
 
     fn store(&mut self, ptr: Value, index: Value, value: Value) {
         let stored = self.plain(value);
-        if let Home::Variable(place) = self.homes[ptr.0 as usize] {
+        if let Home::Variable(place) = self.homes[ptr] {
             self.code.assign(place, stored);
             return;
         }
@@ -330,7 +331,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         let place = context.local(self.code.function, index, &name);
         self.code.assign(place, start);
         let counter = context.value(place);
-        self.homes[var.0 as usize] = Home::Held(Held::plain(counter));
+        self.homes[var] = Home::Held(Held::plain(counter));
         let names = ["for", "body", "next", "after"];
         let [head, inside, next, after] = names.map(|name| self.code.new_block(name));
         context.jump(self.code.block, head);
@@ -363,7 +364,7 @@ impl<'w, 'a> Writer<'w, 'a> {
             arguments.push(self.code.argument(ty, plain));
         }
         let signatures = self.signatures;
-        let signature = &signatures[callee.0 as usize];
+        let signature = &signatures[callee];
         if signature.work_items {
             arguments.extend(self.item);
         }
@@ -376,7 +377,7 @@ impl<'w, 'a> Writer<'w, 'a> {
             Inst::Call(..) | Inst::Atomic { .. } | Inst::CompareExchange { .. }
         );
         // Nothing else has an effect, so what is not used need not be computed.
-        if !effect && self.uses.counts[value.0 as usize] == 0 {
+        if !effect && self.uses.counts[value] == 0 {
             return Ok(());
         }
         match inst {
@@ -384,7 +385,7 @@ impl<'w, 'a> Writer<'w, 'a> {
                 let lanes = self.function.ty(value).lanes();
                 let constant = self.code.constant(*scalar);
                 let constant = self.code.splat(scalar.dtype(), lanes, constant);
-                self.homes[value.0 as usize] = Home::Held(Held::plain(constant));
+                self.homes[value] = Home::Held(Held::plain(constant));
                 Ok(())
             }
             Inst::Alloc { ty, count, .. } => self.alloc(value, ty, *count),
@@ -402,7 +403,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         const ALIGNMENT: u32 = 64;
         let name = self.fresh_name(value);
         let (context, function) = (self.code.context(), self.code.function);
-        let home = if self.uses.variables[value.0 as usize] {
+        let home = if self.uses.variables[value] {
             let ty = self.types.value(ty, self.code.shared)?;
             Home::Variable(context.local(function, ty, &name))
         } else {
@@ -415,7 +416,7 @@ impl<'w, 'a> Writer<'w, 'a> {
             context.align(place, ALIGNMENT);
             Home::Array(place)
         };
-        self.homes[value.0 as usize] = home;
+        self.homes[value] = home;
         Ok(())
     }
 }

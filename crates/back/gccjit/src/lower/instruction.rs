@@ -53,7 +53,7 @@ impl Writer<'_, '_> {
                 Held::plain(self.code.bits_as(*to, ty.lanes(), operand.val))
             }
             Inst::Load { ptr, index } => {
-                if let Home::Variable(place) = self.homes[ptr.0 as usize] {
+                if let Home::Variable(place) = self.homes[*ptr] {
                     return Ok(Held::plain(context.value(place)));
                 }
                 let place = match (ty, function.ty(*ptr).pointee()) {
@@ -72,7 +72,7 @@ impl Writer<'_, '_> {
                 let Some(Type::Struct(id)) = function.ty(*ptr).pointee() else {
                     return Err(mistyped("a pointer to a struct"));
                 };
-                let field = self.types.structs[id.0 as usize].fields[*field as usize];
+                let field = self.types.structs[*id].fields[*field as usize];
                 let pointer = self.operand(*ptr).val;
                 let address = context.address(context.pointee_member(pointer, field));
                 let ty = self.value_type(value)?;

@@ -22,7 +22,8 @@ use crate::ffi::{Binary, FuncKind, Place, Ty, Val, types as basic};
 use crate::level::Level;
 use code::{Code, Shared};
 use function::{Home, Signature, Writer};
-use loopwright_kernel::{Function, FunctionKind, Module, Type, mark_callers};
+use loopwright_arena::TiVec;
+use loopwright_kernel::{Function, FunctionId, FunctionKind, Module, Type, mark_callers};
 use loopwright_ops::DType;
 use rustc_hash::FxHashMap;
 use types::Types;
@@ -61,7 +62,7 @@ pub(crate) fn lower(
     level: Level,
 ) -> Result<Vec<EntryPoint>, (String, Refusal)> {
     let mut shared = Shared::new(context, level);
-    let all_uses: Vec<Uses> = module
+    let all_uses: TiVec<FunctionId, Uses> = module
         .functions
         .iter()
         .map(|function| uses(function, is_kernel(function)))
@@ -89,12 +90,12 @@ pub(crate) fn lower(
     let work_items = mark_callers(asks, all_uses.iter().map(|uses| uses.calls.as_slice()));
 
     // All functions are declared before one is written: calls go both ways.
-    let mut signatures = Vec::with_capacity(module.functions.len());
-    let mut names = Vec::with_capacity(module.functions.len());
-    for (at, function) in module.functions.iter().enumerate() {
+    let mut signatures = TiVec::with_capacity(module.functions.len());
+    let mut names: TiVec<FunctionId, _> = TiVec::with_capacity(module.functions.len());
+    for (at, function) in module.functions.iter_enumerated() {
         let refused = |refusal| (function.name.clone(), refusal);
         let kind = if is_kernel(function) { "kernel" } else { "fn" };
-        let name = format!("lw_{kind}{at}_{}", identifier(&function.name));
+        let name = format!("lw_{kind}{}_{}", at.0, identifier(&function.name));
         let runtime = !all_uses[at].captures.is_empty();
         let signature = declare(
             function,
@@ -108,7 +109,7 @@ pub(crate) fn lower(
         names.push(name);
     }
     let mut entries = Vec::new();
-    for (at, function) in module.functions.iter().enumerate() {
+    for (at, function) in module.functions.iter_enumerated() {
         let refused = |refusal| (function.name.clone(), refusal);
         let signature = &signatures[at];
         let mut writer = Writer {
@@ -118,7 +119,7 @@ pub(crate) fn lower(
             uses: &all_uses[at],
             signatures: &signatures,
             name: &names[at],
-            homes: vec![Home::Nowhere; function.values.len()],
+            homes: vec![Home::Nowhere; function.values.len()].into(),
             item: None,
             runtime: None,
             loops: Vec::new(),
@@ -154,7 +155,7 @@ fn declare(
     let context = shared.context;
     let mut params: Vec<(Ty, String)> = Vec::with_capacity(function.params.len() + 2);
     for param in &function.params {
-        let info = &function.values[param.value.0 as usize];
+        let info = &function.values[param.value];
         let ty = types.value(&info.ty, shared)?;
         params.push((shared.parameter(ty), info.name.clone()));
     }

@@ -4,6 +4,7 @@ use super::code::Held;
 use super::function::{Home, Writer};
 use super::{Refusal, identifier};
 use crate::ffi::{Binary, FuncKind, Ty, types};
+use loopwright_arena::TiVec;
 use loopwright_kernel::{Block, Type, Value};
 use loopwright_ops::DType;
 
@@ -33,10 +34,7 @@ impl<'w> Writer<'w, '_> {
                 }
                 _ => self.value_type(value)?,
             };
-            let field = format!(
-                "{}_{at}",
-                identifier(&self.function.values[value.0 as usize].name)
-            );
+            let field = format!("{}_{at}", identifier(&self.function.values[value].name));
             fields.push((ty, context.field(ty, &field)));
             held.push(operand);
         }
@@ -79,17 +77,14 @@ impl<'w> Writer<'w, '_> {
         let outside = (self.code.function, self.code.block);
         self.code.function = task;
         self.code.block = context.block(task, "entry");
-        let homes: Vec<Home> = captures
-            .iter()
-            .map(|value| self.homes[value.0 as usize])
-            .collect();
+        let homes: TiVec<Value, Home> = captures.iter().map(|value| self.homes[*value]).collect();
         let pointer = context.pointer(structure);
         let captured = context.cast(context.value(params[0]), pointer);
         for ((&value, operand), (ty, field)) in captures.iter().zip(&held).zip(&fields) {
             let found = context.value(context.pointee_member(captured, *field));
             let local = context.local(task, *ty, &self.fresh_name(value));
             self.code.assign(local, found);
-            self.homes[value.0 as usize] = Home::Held(Held {
+            self.homes[value] = Home::Held(Held {
                 val: context.value(local),
                 ..*operand
             });
@@ -119,7 +114,7 @@ impl<'w> Writer<'w, '_> {
         (self.code.function, self.code.block) = outside;
         self.item = item;
         for (value, home) in captures.iter().zip(homes) {
-            self.homes[value.0 as usize] = home;
+            self.homes[*value] = home;
         }
         Ok(())
     }

@@ -3,14 +3,15 @@
 use super::Refusal;
 use super::code::Shared;
 use crate::ffi::{Field, Ty, types};
-use loopwright_kernel::{Module, TileType, Type};
+use loopwright_arena::TiVec;
+use loopwright_kernel::{Module, StructId, TileType, Type};
 use loopwright_ops::DType;
 use rustc_hash::FxHashMap;
 use std::ffi::c_int;
 
 /// Types that a module declares.
 pub(super) struct Types {
-    pub(super) structs: Vec<StructInfo>,
+    pub(super) structs: TiVec<StructId, StructInfo>,
     tiles: FxHashMap<(DType, u32, u32), StructInfo>,
     pub(super) runtime: Runtime,
     pub(super) item: Item,
@@ -99,7 +100,7 @@ impl Types {
             group_count,
         };
         let mut types = Types {
-            structs: Vec::new(),
+            structs: TiVec::new(),
             tiles: FxHashMap::default(),
             runtime,
             item,
@@ -145,7 +146,7 @@ impl Types {
                 let element = self.memory(element, shared)?;
                 shared.array(element, elements(*count)?)
             }
-            Type::Struct(id) => self.structs[id.0 as usize].ty,
+            Type::Struct(id) => self.structs[*id].ty,
             Type::Tile(tile) => self.tile(*tile, shared)?.ty,
         })
     }

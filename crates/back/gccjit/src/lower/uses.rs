@@ -1,15 +1,16 @@
 //! What a function does with its values, found in one walk before anything is written.
 
+use loopwright_arena::TiVec;
 use loopwright_kernel::{Block, Function, FunctionId, Inst, LoopKind, Space, Stmt, Type, Value};
 
 /// What writing a function needs to know of it.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
     /// How often each value is used.
-    pub(super) counts: Vec<u32>,
+    pub(super) counts: TiVec<Value, u32>,
     /// Addresses of arrays of one element that is only ever loaded and stored whole, in the thread that made it: plain
     /// variables.
-    pub(super) variables: Vec<bool>,
+    pub(super) variables: TiVec<Value, bool>,
     /// What each parallel loop's body uses from outside, in the order of the walk; nested ones run serially and are not
     /// listed.
     pub(super) captures: Vec<Vec<Value>>,
@@ -28,13 +29,13 @@ pub(super) fn uses(function: &Function, outline: bool) -> Uses {
         function,
         outline,
         uses: Uses {
-            counts: vec![0; values],
-            variables: vec![false; values],
+            counts: vec![0; values].into(),
+            variables: vec![false; values].into(),
             ..Uses::default()
         },
-        constants: vec![None; values],
-        loops: vec![0; values],
-        captured: vec![0; values],
+        constants: vec![None; values].into(),
+        loops: vec![0; values].into(),
+        captured: vec![0; values].into(),
         parallel: 0,
     };
     walk.block(&function.body);
@@ -46,11 +47,11 @@ struct Walk<'a> {
     outline: bool,
     uses: Uses,
     /// The bits of constants, which are written down where they are used.
-    constants: Vec<Option<u64>>,
+    constants: TiVec<Value, Option<u64>>,
     /// The parallel loop that each value is defined in; 0 is outside of all.
-    loops: Vec<usize>,
+    loops: TiVec<Value, usize>,
     /// The last parallel loop that captured each value.
-    captured: Vec<usize>,
+    captured: TiVec<Value, usize>,
     /// The parallel loop around this place.
     parallel: usize,
 }
@@ -58,12 +59,11 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// A use that a plain variable allows.
     fn used(&mut self, value: Value) {
-        let at = value.0 as usize;
-        self.uses.counts[at] += 1;
-        if self.loops[at] != self.parallel && self.constants[at].is_none() {
-            self.uses.variables[at] = false;
-            if self.captured[at] != self.parallel {
-                self.captured[at] = self.parallel;
+        self.uses.counts[value] += 1;
+        if self.loops[value] != self.parallel && self.constants[value].is_none() {
+            self.uses.variables[value] = false;
+            if self.captured[value] != self.parallel {
+                self.captured[value] = self.parallel;
                 self.uses.captures[self.parallel - 1].push(value);
             }
         }
@@ -72,21 +72,21 @@ impl Walk<'_> {
     /// A use that it does not allow.
     fn escapes(&mut self, value: Value) {
         self.used(value);
-        self.uses.variables[value.0 as usize] = false;
+        self.uses.variables[value] = false;
     }
 
     /// A load or store of something of type `ty`.
     fn access(&mut self, ptr: Value, index: Value, ty: &Type) {
         self.used(ptr);
         self.used(index);
-        let first = self.constants[index.0 as usize] == Some(0);
+        let first = self.constants[index] == Some(0);
         if !first || self.function.ty(ptr).pointee() != Some(ty) {
-            self.uses.variables[ptr.0 as usize] = false;
+            self.uses.variables[ptr] = false;
         }
     }
 
     fn define(&mut self, value: Value) {
-        self.loops[value.0 as usize] = self.parallel;
+        self.loops[value] = self.parallel;
     }
 
     fn block(&mut self, block: &Block) {
@@ -160,14 +160,13 @@ impl Walk<'_> {
     }
 
     fn inst(&mut self, defined: Value, inst: &Inst) {
-        let at = defined.0 as usize;
         match inst {
-            Inst::Const(scalar) => self.constants[at] = Some(scalar.bits()),
+            Inst::Const(scalar) => self.constants[defined] = Some(scalar.bits()),
             Inst::Alloc { space, count, .. } => {
                 if *space == Space::Local {
                     self.uses.group = Some("local memory");
                 }
-                self.uses.variables[at] = *count == 1;
+                self.uses.variables[defined] = *count == 1;
             }
             Inst::Load { ptr, index } => {
                 let function = self.function;

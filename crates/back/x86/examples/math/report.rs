@@ -55,8 +55,8 @@ fn compiled(
         },
     );
     let module = Module {
-        structs: Vec::new(),
-        functions: vec![b.finish()],
+        functions: vec![b.finish()].into(),
+        ..Module::default()
     };
     let options = CompileOptions {
         strict,

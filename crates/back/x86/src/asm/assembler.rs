@@ -4,10 +4,12 @@ use super::bytes::Bytes;
 use super::registers::{Cond, Gpr};
 use super::tile::{self, Tile};
 use super::vector::{self, Vector};
+use loopwright_arena::TiVec;
 
-/// A place in the code, known or still to come.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Label(u32);
+loopwright_arena::handle! {
+    /// A place in the code, known or still to come.
+    pub struct Label;
+}
 
 /// The offset of a label that is not bound yet.
 const UNBOUND: usize = usize::MAX;
@@ -38,13 +40,13 @@ pub struct Code {
     pub bytes: Vec<u8>,
     /// Where the constant pool begins, a multiple of 64.
     pub pool_at: usize,
-    labels: Vec<usize>,
+    labels: TiVec<Label, usize>,
 }
 
 impl Code {
     /// Where a label is in the bytes.
     pub fn offset(&self, label: Label) -> usize {
-        let offset = self.labels[label.0 as usize];
+        let offset = self.labels[label];
         assert!(
             offset != UNBOUND,
             "label {} was bound before the code was finished",
@@ -60,7 +62,7 @@ impl Code {
 #[derive(Clone, Default, Debug)]
 pub struct Assembler {
     bytes: Vec<u8>,
-    labels: Vec<usize>,
+    labels: TiVec<Label, usize>,
     fixups: Vec<Fixup>,
 }
 
@@ -69,20 +71,19 @@ impl Assembler {
     pub fn new() -> Self {
         Assembler {
             bytes: Vec::with_capacity(4096),
-            labels: Vec::new(),
+            labels: TiVec::new(),
             fixups: Vec::new(),
         }
     }
 
     /// A new label, not bound yet.
     pub fn label(&mut self) -> Label {
-        self.labels.push(UNBOUND);
-        Label(u32::try_from(self.labels.len() - 1).expect("fewer than 2^32 labels"))
+        self.labels.push_and_get_key(UNBOUND)
     }
 
     /// The label is here.
     pub fn bind(&mut self, label: Label) {
-        let offset = &mut self.labels[label.0 as usize];
+        let offset = &mut self.labels[label];
         assert!(*offset == UNBOUND, "label {} is bound once", label.0);
         *offset = self.bytes.len();
     }
@@ -173,7 +174,7 @@ impl Assembler {
 
     /// The one-byte distance from the end of a two-byte jump here, where the label is bound and in reach.
     fn short(&self, label: Label) -> Option<u8> {
-        let to = self.labels[label.0 as usize];
+        let to = self.labels[label];
         if to == UNBOUND {
             return None;
         }
@@ -216,7 +217,7 @@ impl Assembler {
                     pool_at + offset as usize
                 }
                 Target::Label(label) => {
-                    let offset = self.labels[label.0 as usize];
+                    let offset = self.labels[label];
                     assert!(
                         offset != UNBOUND,
                         "label {} was bound before the code was finished",

@@ -51,7 +51,7 @@ impl Plan {
 impl Writer<'_, '_, '_> {
     /// Whether a value is new in every round of a loop.
     pub(crate) fn is_inside(&self, var: Value, value: Value) -> bool {
-        let of = |value: Value| self.found.defined[value.0 as usize];
+        let of = |value: Value| self.found.defined[value];
         let end = self.found.loop_ends.get(&var).copied().unwrap_or(0);
         value == var || (of(value) > of(var) && of(value) < end)
     }
@@ -258,7 +258,7 @@ impl Writer<'_, '_, '_> {
                     Inst::Load { ptr, index }
                     | Inst::Atomic { ptr, index, .. }
                     | Inst::CompareExchange { ptr, index, .. },
-                ) if self.found.needed[value.0 as usize] => (ptr, index),
+                ) if self.found.needed[*value] => (ptr, index),
                 Stmt::If {
                     then, otherwise, ..
                 } => {
@@ -268,7 +268,7 @@ impl Writer<'_, '_, '_> {
                 }
                 _ => continue,
             };
-            if self.found.variable[ptr.0 as usize] {
+            if self.found.variable[*ptr] {
                 continue;
             }
             let address = address(self.module, self.function, self.found, *ptr, *index);

@@ -163,7 +163,7 @@ impl Writer<'_, '_, '_> {
         let mut starts: Vec<Linear> = Vec::new();
         let mut bytes: Vec<i64> = Vec::new();
         for (ptr, index, value) in written {
-            if self.found.variable[ptr.0 as usize] {
+            if self.found.variable[*ptr] {
                 continue;
             }
             let size = match self.function.ty(*value) {
@@ -204,7 +204,7 @@ impl Writer<'_, '_, '_> {
             let Stmt::Let(value, Inst::Load { ptr, index }) = stmt else {
                 continue;
             };
-            if self.found.variable[ptr.0 as usize] || !self.found.needed[value.0 as usize] {
+            if self.found.variable[*ptr] || !self.found.needed[*value] {
                 continue;
             }
             let at = address(self.module, self.function, self.found, *ptr, *index);
@@ -238,11 +238,10 @@ impl Writer<'_, '_, '_> {
 
     /// Whether the values in an address are there before a loop.
     fn is_known_before(&self, var: Value, terms: &Terms) -> bool {
-        let start = self.found.defined[var.0 as usize];
+        let start = self.found.defined[var];
         let mut factors = terms.iter().flat_map(|term| &term.factors);
-        factors.all(|factor| {
-            self.found.defined[factor.0 as usize] < start && !self.arrays.contains_key(factor)
-        })
+        factors
+            .all(|factor| self.found.defined[*factor] < start && !self.arrays.contains_key(factor))
     }
 
     /// Begins a part; up to where the loop's variable goes in it.

@@ -4,6 +4,7 @@
 use super::linear::Linear;
 use super::matrix::Matrix;
 use super::stream::{Streams, streams};
+use loopwright_arena::{TiSlice, TiVec};
 use loopwright_kernel::interpret::Layout;
 use loopwright_kernel::{
     Block, Function, FunctionKind, Inst, LoopKind, Module, Space, Stmt, Type, Value,
@@ -12,29 +13,32 @@ use loopwright_ops::{DType, Op, Scalar};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+/// An op and its operands.
+type Mapped = (Op, SmallVec<[Value; 3]>);
+
 /// What is known of a function.
 pub(crate) struct Analysis {
     /// Constants.
-    pub(crate) constants: Vec<Option<Scalar>>,
+    pub(crate) constants: TiVec<Value, Option<Scalar>>,
     /// Indices and pointers as sums of products; pointers are in bytes.
-    pub(crate) forms: Vec<Option<Linear>>,
+    pub(crate) forms: TiVec<Value, Option<Linear>>,
     /// Whether a value is needed as such, and not only as a part of addresses.
-    pub(crate) needed: Vec<bool>,
+    pub(crate) needed: TiVec<Value, bool>,
     /// How often a value is used, as a part of addresses too.
-    pub(crate) uses: Vec<u32>,
+    pub(crate) uses: TiVec<Value, u32>,
     /// Arrays of one element that are only read and written: variables, which can be in registers.
-    pub(crate) variable: Vec<bool>,
+    pub(crate) variable: TiVec<Value, bool>,
     /// When a value is defined, and, for the variable of a loop, when that ends.
-    pub(crate) defined: Vec<u32>,
+    pub(crate) defined: TiVec<Value, u32>,
     pub(crate) loop_ends: FxHashMap<Value, u32>,
     /// Loads of which only copies in all lanes of vectors are needed.
-    pub(crate) broadcast: Vec<bool>,
+    pub(crate) broadcast: TiVec<Value, bool>,
     /// Reads of a variable that need no copy of it: nothing writes the variable before their last use.
-    pub(crate) alias: Vec<bool>,
+    pub(crate) alias: TiVec<Value, bool>,
     /// Values that are computed right into the variable that they are stored to: the array.
-    pub(crate) into: Vec<Option<Value>>,
+    pub(crate) into: TiVec<Value, Option<Value>>,
     /// The op of each value that is one, with its operands: ops that are computed with others.
-    pub(crate) maps: Vec<Option<(Op, SmallVec<[Value; 3]>)>>,
+    pub(crate) maps: TiVec<Value, Option<Mapped>>,
     /// The tiles, where they are in registers.
     pub(crate) matrix: Option<Matrix>,
     /// What goes past the caches, and what is fetched early.
@@ -60,7 +64,7 @@ struct Walk<'f> {
     /// Whether the function's parallel loops run on the pool.
     pooled: bool,
     /// For each use of a value as such: what makes it needed.
-    inst_operands: Vec<SmallVec<[Value; 3]>>,
+    inst_operands: TiVec<Value, SmallVec<[Value; 3]>>,
     roots: Vec<Value>,
 }
 
@@ -71,17 +75,17 @@ pub(crate) fn analyse(module: &Module, function: &Function) -> Analysis {
         module,
         function,
         found: Analysis {
-            constants: vec![None; count],
-            forms: vec![None; count],
-            needed: vec![false; count],
-            uses: vec![0; count],
-            variable: vec![false; count],
-            defined: vec![0; count],
+            constants: vec![None; count].into(),
+            forms: vec![None; count].into(),
+            needed: vec![false; count].into(),
+            uses: vec![0; count].into(),
+            variable: vec![false; count].into(),
+            defined: vec![0; count].into(),
             loop_ends: FxHashMap::default(),
-            broadcast: vec![false; count],
-            alias: vec![false; count],
-            into: vec![None; count],
-            maps: vec![None; count],
+            broadcast: vec![false; count].into(),
+            alias: vec![false; count].into(),
+            into: vec![None; count].into(),
+            maps: vec![None; count].into(),
             matrix: None,
             streams: Streams::default(),
         },
@@ -90,7 +94,7 @@ pub(crate) fn analyse(module: &Module, function: &Function) -> Analysis {
         parallel: 0,
         parallels: 0,
         pooled: matches!(function.kind, FunctionKind::Kernel { .. }),
-        inst_operands: vec![SmallVec::new(); count],
+        inst_operands: vec![SmallVec::new(); count].into(),
         roots: Vec::new(),
     };
     for param in &function.params {
@@ -98,7 +102,7 @@ pub(crate) fn analyse(module: &Module, function: &Function) -> Analysis {
     }
     walk.block(&function.body);
     for (array, info) in &walk.arrays {
-        walk.found.variable[array.0 as usize] = !info.disqualified;
+        walk.found.variable[*array] = !info.disqualified;
     }
     walk.mark();
     walk.broadcasts(&function.body);
@@ -111,14 +115,14 @@ impl<'f> Walk<'f> {
     fn atom(&mut self, value: Value) {
         match self.function.ty(value) {
             Type::Scalar(DType::I64) | Type::Pointer(..) => {
-                self.found.forms[value.0 as usize] = Some(Linear::value(value));
+                self.found.forms[value] = Some(Linear::value(value));
             }
             _ => {}
         }
     }
 
     fn form(&self, value: Value) -> Linear {
-        let form = &self.found.forms[value.0 as usize];
+        let form = &self.found.forms[value];
         form.clone().unwrap_or_else(|| Linear::value(value))
     }
 
@@ -138,7 +142,7 @@ impl<'f> Walk<'f> {
 
     /// A read or write of `ty` at an element of what may be a variable.
     fn accessed(&mut self, ptr: Value, index: Value, ty: &'f Type) {
-        let form = self.found.forms[index.0 as usize].as_ref();
+        let form = self.found.forms[index].as_ref();
         let zero = form.is_some_and(|form| form.known() == Some(0));
         let parallel = self.parallel;
         let whole = self.function.ty(ptr).pointee() == Some(ty);
@@ -150,7 +154,7 @@ impl<'f> Walk<'f> {
     }
 
     fn statement(&mut self, stmt: &Stmt) {
-        stmt.operands(&mut |operand| self.found.uses[operand.0 as usize] += 1);
+        stmt.operands(&mut |operand| self.found.uses[*operand] += 1);
         match stmt {
             Stmt::Let(value, inst) => self.definition(*value, inst),
             Stmt::Store { ptr, index, value } => {
@@ -168,7 +172,7 @@ impl<'f> Walk<'f> {
                 body,
             } => {
                 self.roots.extend([*start, *end, *step]);
-                self.found.defined[var.0 as usize] = self.time;
+                self.found.defined[*var] = self.time;
                 self.atom(*var);
                 let outer = self.parallel;
                 if self.pooled && *kind == LoopKind::Parallel && outer == 0 {
@@ -220,20 +224,19 @@ impl<'f> Walk<'f> {
     }
 
     fn definition(&mut self, value: Value, inst: &Inst) {
-        let at = value.0 as usize;
-        self.found.defined[at] = self.time;
+        self.found.defined[value] = self.time;
         let is_index = *self.function.ty(value) == Type::INDEX;
         let mut operands = SmallVec::<[Value; 3]>::new();
         inst.operands(&mut |operand| operands.push(*operand));
         match inst {
             Inst::Const(scalar) => {
-                self.found.constants[at] = Some(*scalar);
+                self.found.constants[value] = Some(*scalar);
                 if is_index {
-                    self.found.forms[at] = Some(Linear::constant(scalar.bits().cast_signed()));
+                    self.found.forms[value] = Some(Linear::constant(scalar.bits().cast_signed()));
                 }
             }
             Inst::Map(op, of) => {
-                self.found.maps[at] = Some((*op, SmallVec::from_slice(of)));
+                self.found.maps[value] = Some((*op, SmallVec::from_slice(of)));
                 if is_index {
                     let form = match (op, of.as_slice()) {
                         (Op::Add, &[a, b]) => self.form(a).plus(&self.form(b)).short(),
@@ -247,9 +250,9 @@ impl<'f> Walk<'f> {
                         }
                         _ => None,
                     };
-                    self.found.forms[at] = Some(form.unwrap_or_else(|| Linear::value(value)));
+                    self.found.forms[value] = Some(form.unwrap_or_else(|| Linear::value(value)));
                 }
-                self.inst_operands[at] = operands;
+                self.inst_operands[value] = operands;
             }
             Inst::Alloc { space, ty, count } => {
                 if *space == Space::Private
@@ -269,23 +272,23 @@ impl<'f> Walk<'f> {
                 let address = self.address(*ptr, *index);
                 let factors = address.terms.iter().flat_map(|term| term.factors.iter());
                 // Reading has no effect but its value: if that is not needed, neither is the address.
-                self.inst_operands[at] = factors.copied().collect();
+                self.inst_operands[value] = factors.copied().collect();
                 self.atom(value);
             }
             Inst::Offset { ptr, index } => {
                 self.escapes(*ptr);
-                self.found.forms[at] = Some(self.address(*ptr, *index));
+                self.found.forms[value] = Some(self.address(*ptr, *index));
                 self.pointer_operands(value);
             }
             Inst::Field { ptr, field } => {
                 self.escapes(*ptr);
                 let offset = self.field_offset(*ptr, *field);
-                self.found.forms[at] = Some(self.form(*ptr).plus(&Linear::constant(offset)));
+                self.found.forms[value] = Some(self.form(*ptr).plus(&Linear::constant(offset)));
                 self.pointer_operands(value);
             }
             Inst::Elements(ptr) => {
                 self.escapes(*ptr);
-                self.found.forms[at] = Some(self.form(*ptr));
+                self.found.forms[value] = Some(self.form(*ptr));
                 self.pointer_operands(value);
             }
             Inst::Atomic { .. } | Inst::CompareExchange { .. } | Inst::Call(..) => {
@@ -320,7 +323,7 @@ impl<'f> Walk<'f> {
                 for operand in &operands {
                     self.escapes(*operand);
                 }
-                self.inst_operands[at] = operands;
+                self.inst_operands[value] = operands;
                 self.atom(value);
             }
         }
@@ -330,14 +333,14 @@ impl<'f> Walk<'f> {
     fn pointer_operands(&mut self, value: Value) {
         let form = self.form(value);
         let factors = form.terms.iter().flat_map(|term| term.factors.iter());
-        self.inst_operands[value.0 as usize] = factors.copied().filter(|f| *f != value).collect();
+        self.inst_operands[value] = factors.copied().filter(|f| *f != value).collect();
     }
 
     fn field_offset(&self, ptr: Value, field: u32) -> i64 {
         let Some(Type::Struct(id)) = self.function.ty(ptr).pointee() else {
             return 0;
         };
-        let fields = &self.module.structs[id.0 as usize].fields;
+        let fields = &self.module.structs[*id].fields;
         let offset = Layout::field_offset(self.module, fields, field as usize);
         offset.unwrap_or(0) as i64
     }
@@ -346,10 +349,10 @@ impl<'f> Walk<'f> {
     fn mark(&mut self) {
         let mut open = std::mem::take(&mut self.roots);
         while let Some(value) = open.pop() {
-            let needed = &mut self.found.needed[value.0 as usize];
+            let needed = &mut self.found.needed[value];
             if !*needed {
                 *needed = true;
-                open.extend(self.inst_operands[value.0 as usize].iter().copied());
+                open.extend(self.inst_operands[value].iter().copied());
             }
         }
     }
@@ -359,17 +362,16 @@ impl<'f> Walk<'f> {
         let mut splats: FxHashMap<Value, u32> = FxHashMap::default();
         count_splats(self.function, block, &self.found.variable, &mut splats);
         for (value, count) in splats {
-            if self.found.uses[value.0 as usize] == count {
-                self.found.broadcast[value.0 as usize] = true;
+            if self.found.uses[value] == count {
+                self.found.broadcast[value] = true;
             }
         }
     }
 
     /// Whether a value is used once, and computed by an instruction that can write it where it is wanted.
     fn only_in_place(&self, value: Value) -> bool {
-        let at = value.0 as usize;
-        let map = self.found.maps[at].as_ref();
-        self.found.uses[at] == 1
+        let map = self.found.maps[value].as_ref();
+        self.found.uses[value] == 1
             && map.is_some_and(|(op, _)| computed_in_place(*op, self.function.ty(value)))
     }
 
@@ -381,7 +383,7 @@ impl<'f> Walk<'f> {
         places: &Places,
         reads_variable: &dyn Fn(&Value) -> bool,
     ) -> Option<(Value, u32)> {
-        let (op, operands) = self.found.maps[sum.0 as usize].as_ref()?;
+        let (op, operands) = self.found.maps[sum].as_ref()?;
         if operands.iter().any(reads_variable) {
             return None;
         }
@@ -414,12 +416,12 @@ impl<'f> Walk<'f> {
                 Stmt::Let(value, inst) => {
                     places.defines(*value, at);
                     if let Inst::Load { ptr, .. } = inst
-                        && self.found.variable[ptr.0 as usize]
+                        && self.found.variable[*ptr]
                     {
                         touches.push(Touch::new(*ptr, at, How::Read(*value)));
                     }
                 }
-                Stmt::Store { ptr, value, .. } if self.found.variable[ptr.0 as usize] => {
+                Stmt::Store { ptr, value, .. } if self.found.variable[*ptr] => {
                     touches.push(Touch::new(*ptr, at, How::Written(*value)));
                 }
                 _ => {
@@ -450,7 +452,7 @@ impl<'f> Walk<'f> {
                     continue;
                 }
             };
-            if self.found.variable[array.0 as usize] {
+            if self.found.variable[array] {
                 touches.push(Touch::new(array, at, how));
             }
         }
@@ -475,7 +477,7 @@ impl<'f> Walk<'f> {
             if !self.only_in_place(value) || !untouched(made, at) {
                 continue;
             }
-            self.found.into[value.0 as usize] = Some(array);
+            self.found.into[value] = Some(array);
             // So are those that it continues, one after the other, as in a loop that was written out.
             let (mut first, mut next) = (made, value);
             let reads_array = |value: &Value| {
@@ -485,7 +487,7 @@ impl<'f> Walk<'f> {
             while let Some((before, made)) = self.continued(next, places, &reads_array)
                 && untouched(made, at)
             {
-                self.found.into[before.0 as usize] = Some(array);
+                self.found.into[before] = Some(array);
                 (first, next) = (made, before);
             }
             touches[number].begins = first;
@@ -502,8 +504,8 @@ impl<'f> Walk<'f> {
                 .iter()
                 .any(|touch| touch.at == last && matches!(touch.how, How::WrittenInside));
             // An index is part of other values' sums, which may be used at any time.
-            let index = self.found.forms[value.0 as usize].is_some();
-            self.found.alias[value.0 as usize] =
+            let index = self.found.forms[value].is_some();
+            self.found.alias[value] =
                 !index && !nested && next.is_none_or(|next| last <= next.begins);
         }
     }
@@ -554,34 +556,34 @@ struct Places {
     /// The block's number.
     block: u32,
     /// For each value, the number of a block and the statement there.
-    defined: Vec<(u32, u32)>,
-    last_use: Vec<(u32, u32)>,
+    defined: TiVec<Value, (u32, u32)>,
+    last_use: TiVec<Value, (u32, u32)>,
 }
 
 impl Places {
     fn new(values: usize) -> Places {
         Places {
             block: 0,
-            defined: vec![(0, 0); values],
-            last_use: vec![(0, 0); values],
+            defined: vec![(0, 0); values].into(),
+            last_use: vec![(0, 0); values].into(),
         }
     }
 
     fn defines(&mut self, value: Value, at: u32) {
-        self.defined[value.0 as usize] = (self.block, at);
+        self.defined[value] = (self.block, at);
     }
 
     fn uses(&mut self, value: Value, at: u32) {
-        self.last_use[value.0 as usize] = (self.block, at);
+        self.last_use[value] = (self.block, at);
     }
 
     fn defined(&self, value: Value) -> Option<u32> {
-        let (block, at) = self.defined[value.0 as usize];
+        let (block, at) = self.defined[value];
         (block == self.block).then_some(at)
     }
 
     fn last_use(&self, value: Value) -> Option<u32> {
-        let (block, at) = self.last_use[value.0 as usize];
+        let (block, at) = self.last_use[value];
         (block == self.block).then_some(at)
     }
 }
@@ -590,19 +592,19 @@ impl Places {
 fn count_splats(
     function: &Function,
     block: &Block,
-    variable: &[bool],
+    variable: &TiSlice<Value, bool>,
     splats: &mut FxHashMap<Value, u32>,
 ) {
     fn collect(
         function: &Function,
         block: &Block,
-        variable: &[bool],
+        variable: &TiSlice<Value, bool>,
         loads: &mut FxHashSet<Value>,
         splats: &mut FxHashMap<Value, u32>,
     ) {
         for stmt in block {
             match stmt {
-                Stmt::Let(value, Inst::Load { ptr, .. }) if !variable[ptr.0 as usize] => {
+                Stmt::Let(value, Inst::Load { ptr, .. }) if !variable[*ptr] => {
                     loads.insert(*value);
                 }
                 Stmt::Let(_, Inst::Splat(value)) if loads.contains(value) => {
@@ -653,7 +655,7 @@ pub(crate) fn address(
     ptr: Value,
     index: Value,
 ) -> Linear {
-    let form = |value: Value| found.forms[value.0 as usize].as_ref();
+    let form = |value: Value| found.forms[value].as_ref();
     let size = function
         .ty(ptr)
         .pointee()

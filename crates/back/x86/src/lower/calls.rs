@@ -10,6 +10,7 @@ use crate::asm::{Alu, Bits, Cond, Label, Mem};
 use crate::machine::{
     Argument, Callee, Class, Code, Inst as M, Loop, RegInfo, Source, VReg, frame,
 };
+use loopwright_arena::TiVec;
 use loopwright_kernel::{FunctionId, Type, Value, WorkItem};
 
 /// Where a work-item's number is among its numbers: three for each question.
@@ -54,7 +55,7 @@ impl Writer<'_, '_, '_> {
             self.store_any(ty, Mem::at(VReg::FRAME, at), pieces);
             at += self.argument_bytes(ty);
         }
-        let callee = Callee::Label(self.shared.functions[id.0 as usize]);
+        let callee = Callee::Label(self.shared.functions[id]);
         let runtime = self.gpr_new();
         self.emit(M::Load {
             bits: Bits::B64,
@@ -133,7 +134,7 @@ pub(crate) fn each_item(shared: &mut Shared<'_>, kernel: Label, name: &str) -> L
     let numbers = frame::FREE as i32;
     let mut code = Code {
         insts: Vec::new(),
-        regs: Vec::new(),
+        regs: TiVec::new(),
         loops: Vec::new(),
         frame: frame::FREE + 18 * 8,
         tiles: None,
@@ -141,13 +142,11 @@ pub(crate) fn each_item(shared: &mut Shared<'_>, kernel: Label, name: &str) -> L
         name: format!("{name}.items"),
     };
     let reg = |code: &mut Code, scope: Option<u32>| {
-        let reg = VReg(code.regs.len() as u32);
-        code.regs.push(RegInfo {
+        code.regs.push_and_get_key(RegInfo {
             class: Class::Gpr,
             scope,
             constant: None,
-        });
-        reg
+        })
     };
     let argument = |at: usize| Mem::at(VReg::FRAME, frame::ARGUMENTS[at]);
     let load = |to, from| M::Load {

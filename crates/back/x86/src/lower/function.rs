@@ -11,6 +11,7 @@ use super::{Refusal, Shared, is_kernel};
 use crate::asm::{Alu, Bits, Cond, Label, Mem};
 use crate::level::Level;
 use crate::machine::{Class, Code, Inst as M, Loop, Place, RegInfo, Source, VReg, frame};
+use loopwright_arena::TiVec;
 use loopwright_kernel::interpret::Layout;
 use loopwright_kernel::{Block, Function, Inst, LoopKind, Module, Stmt, Type, Value};
 use loopwright_ops::DType;
@@ -119,7 +120,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
             level,
             code: Code {
                 insts: Vec::new(),
-                regs: Vec::new(),
+                regs: TiVec::new(),
                 loops: Vec::new(),
                 frame: frame::FREE,
                 tiles: None,
@@ -299,7 +300,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
     }
 
     pub(crate) fn copy(&mut self, from: VReg) -> VReg {
-        let to = self.reg_new(self.code.regs[from.0 as usize].class);
+        let to = self.reg_new(self.code.regs[from].class);
         self.emit(M::Copy { to, from });
         to
     }
@@ -324,12 +325,10 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
 
     /// The number that a scalar integer is, if that is known.
     pub(crate) fn known(&self, value: Value) -> Option<i64> {
-        if let Some(scalar) = self.found.constants[value.0 as usize] {
+        if let Some(scalar) = self.found.constants[value] {
             return scalar.as_i64();
         }
-        self.found.forms[value.0 as usize]
-            .as_ref()
-            .and_then(Linear::known)
+        self.found.forms[value].as_ref().and_then(Linear::known)
     }
 
     // Statements.
@@ -419,8 +418,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
     }
 
     fn definition(&mut self, value: Value, inst: &Inst) -> Result<(), Refusal> {
-        let at = value.0 as usize;
-        if !self.found.needed[at] {
+        if !self.found.needed[value] {
             return Ok(());
         }
         match inst {
@@ -432,7 +430,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
                     self.variables.insert(value, smallvec![reg]);
                     return Ok(());
                 }
-                if self.found.variable[at] {
+                if self.found.variable[value] {
                     let pieces = self.pieces_new(&ty);
                     self.variables.insert(value, pieces);
                     return Ok(());
@@ -469,7 +467,7 @@ impl<'m, 's, 'a> Writer<'m, 's, 'a> {
 
     /// A condition as a jump that is taken where it does not hold.
     pub(crate) fn jump_unless(&mut self, cond: Value, to: Label) -> Result<(), Refusal> {
-        if let Some(scalar) = self.found.constants[cond.0 as usize] {
+        if let Some(scalar) = self.found.constants[cond] {
             if !scalar.is_true() {
                 self.emit(M::Jump(to));
             }

@@ -5,6 +5,7 @@
 //! holds for every tile, and every tile has the one shape that the registers are set up for, keeps all of them in registers.
 
 use crate::asm::TileDot;
+use loopwright_arena::TiSlice;
 use loopwright_kernel::{
     Block, Function, FunctionKind, Inst, LoopKind, Space, Stmt, TileRole, TileType, Type, Value,
 };
@@ -38,8 +39,8 @@ pub(crate) fn dot(left: DType, right: DType, sum: DType) -> Option<TileDot> {
 /// The tiles of a kernel, if all of them can be in registers and there are some.
 pub(crate) fn in_registers(
     function: &Function,
-    constants: &[Option<Scalar>],
-    uses: &[u32],
+    constants: &TiSlice<Value, Option<Scalar>>,
+    uses: &TiSlice<Value, u32>,
 ) -> Option<Matrix> {
     let is_tile = |info: &loopwright_kernel::ValueInfo| matches!(info.ty, Type::Tile(_));
     if !function.values.iter().any(is_tile) || !matches!(function.kind, FunctionKind::Kernel { .. })
@@ -74,8 +75,8 @@ struct Running {
 
 struct Walk<'f> {
     function: &'f Function,
-    constants: &'f [Option<Scalar>],
-    uses: &'f [u32],
+    constants: &'f TiSlice<Value, Option<Scalar>>,
+    uses: &'f TiSlice<Value, u32>,
     found: Matrix,
     /// The parallel loop that each variable is made in; 0 outside of all.
     made_in: FxHashMap<Value, u32>,
@@ -179,7 +180,7 @@ impl Walk<'_> {
                 ty: Type::Tile(_), ..
             } => None,
             Inst::TileSplat(scalar) => {
-                let zero = self.constants[scalar.0 as usize].is_some_and(|of| of.bits() == 0);
+                let zero = self.constants[*scalar].is_some_and(|of| of.bits() == 0);
                 self.found.zeros.insert(value);
                 (zero && fits(self.tile(value)?, 1)).then_some(())
             }
@@ -197,7 +198,7 @@ impl Walk<'_> {
                     changed: false,
                 };
                 let free = self.running.insert(*ptr, running).is_none();
-                (free && self.uses[value.0 as usize] == 1).then_some(())
+                (free && self.uses[value] == 1).then_some(())
             }
             Inst::TileMma {
                 left,
@@ -207,7 +208,7 @@ impl Walk<'_> {
                 self.used_in.insert(self.parallel);
                 let [l, r, a] = [*left, *right, *accumulator].map(|tile| self.tile(tile));
                 dot(l?.dtype, r?.dtype, a?.dtype)?;
-                let once = |value: Value| self.uses[value.0 as usize] == 1;
+                let once = |value: Value| self.uses[value] == 1;
                 let zero = self.found.zeros.contains(accumulator);
                 let loaded = self.factors.contains(left) && self.factors.contains(right);
                 if !loaded || !once(value) || !(zero || once(*accumulator)) {

@@ -22,9 +22,9 @@ impl Writer<'_, '_, '_> {
         if self.is_tile_variable(ptr) {
             return Ok(self.variables[&ptr].clone());
         }
-        if self.found.variable[ptr.0 as usize] {
+        if self.found.variable[ptr] {
             let pieces = self.variables[&ptr].clone();
-            return Ok(match self.found.alias[value.0 as usize] {
+            return Ok(match self.found.alias[value] {
                 true => pieces,
                 false => pieces.into_iter().map(|piece| self.copy(piece)).collect(),
             });
@@ -34,7 +34,7 @@ impl Writer<'_, '_, '_> {
             return self.tile_read(value, place);
         }
         if let Type::Scalar(dtype) = ty
-            && self.found.broadcast[value.0 as usize]
+            && self.found.broadcast[value]
             && let Some(op) = self.splat_load(*dtype)
         {
             return Ok(smallvec![self.read(op, self.level.width(), place)]);
@@ -62,18 +62,18 @@ impl Writer<'_, '_, '_> {
             self.tile_written(ptr, value);
             return Ok(());
         }
-        if self.found.variable[ptr.0 as usize] {
+        if self.found.variable[ptr] {
             let to = self.variables[&ptr].clone();
             // A value that was computed right into the variable is there already.
-            if self.found.into[value.0 as usize] == Some(ptr) {
+            if self.found.into[value] == Some(ptr) {
                 return Ok(());
             }
-            let constant = self.found.constants[value.0 as usize];
+            let constant = self.found.constants[value];
             if let Some(scalar) = constant
                 && scalar.bits() == 0
                 && to
                     .iter()
-                    .all(|reg| self.code.regs[reg.0 as usize].class == Class::Vec)
+                    .all(|reg| self.code.regs[*reg].class == Class::Vec)
             {
                 for to in to {
                     self.emit(M::Zero { to });

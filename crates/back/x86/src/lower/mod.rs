@@ -43,6 +43,7 @@ use crate::level::Level;
 use crate::machine::Code;
 use analyse::analyse;
 use function::Writer;
+use loopwright_arena::TiVec;
 use loopwright_kernel::{
     Block, Function, FunctionId, FunctionKind, Inst, Module, Space, Stmt, mark_callers,
 };
@@ -78,7 +79,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) pooled: FxHashMap<Vec<u8>, u32>,
     pub(crate) fallbacks: Vec<Arc<Fallback>>,
     /// Where the functions of the module begin.
-    pub(crate) functions: Vec<Label>,
+    pub(crate) functions: TiVec<FunctionId, Label>,
 }
 
 impl Shared<'_> {
@@ -134,7 +135,7 @@ pub(crate) fn lower(
         functions,
     };
     let mut entries = Vec::new();
-    for (at, function) in module.functions.iter().enumerate() {
+    for (at, function) in module.functions.iter_enumerated() {
         let refused = |refusal| (function.name.clone(), refusal);
         let mut analysis = analyse(module, function);
         if shared.tiles {

@@ -55,7 +55,7 @@ impl Writer<'_, '_, '_> {
         operands: &[Value],
         ty: &Type,
     ) -> Result<Pieces, Refusal> {
-        let into = self.found.into[value.0 as usize].map(|array| self.variables[&array].clone());
+        let into = self.found.into[value].map(|array| self.variables[&array].clone());
         // What the operands are; a condition comes first.
         let dtype = self.dtype(operands[operands.len() - 1]);
         if op == Op::Copy {
@@ -225,7 +225,7 @@ impl Writer<'_, '_, '_> {
             });
         }
         // The amount of a shift, if all lanes have the same; a product with a power of two is one.
-        let constant = |at: usize| self.found.constants[operands[at].0 as usize];
+        let constant = |at: usize| self.found.constants[operands[at]];
         let (mut op, mut amount) = (op, None);
         match op {
             Op::Shl | Op::Shr => amount = constant(1),
@@ -306,7 +306,7 @@ impl Writer<'_, '_, '_> {
             Op::Eq | Op::Ne => true,
             Op::Lt | Op::Le | Op::Gt | Op::Ge | Op::Min | Op::Max => true,
             Op::Shl | Op::Shr => {
-                let known = self.found.constants[operands[1].0 as usize].is_some();
+                let known = self.found.constants[operands[1]].is_some();
                 let arithmetic = op == Op::Shr && is_signed(dtype) && wide;
                 avx512 || (!arithmetic && (!sse || known))
             }
@@ -557,7 +557,7 @@ impl Writer<'_, '_, '_> {
 
     /// An op on vectors of `bool`.
     fn logic(&mut self, op: Op, regs: &[VReg]) -> Option<VReg> {
-        let masks = self.code.regs[regs[0].0 as usize].class == Class::Mask;
+        let masks = self.code.regs[regs[0]].class == Class::Mask;
         let (a, b) = (regs[0], regs.get(1).copied().unwrap_or(regs[0]));
         let not = |writer: &mut Self, reg: VReg| match masks {
             true => writer.mask2(Vop::Knotw, reg, None),

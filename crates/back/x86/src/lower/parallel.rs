@@ -41,7 +41,7 @@ impl Writer<'_, '_, '_> {
                 value => self.pieces(value),
             };
             for (piece, reg) in pieces.into_iter().enumerate() {
-                let class = self.code.regs[reg.0 as usize].class;
+                let class = self.code.regs[reg].class;
                 let place = Mem::at(VReg::FRAME, environment + at + 64 * piece as i32);
                 let save = self.save(class, reg, place);
                 self.emit(save);

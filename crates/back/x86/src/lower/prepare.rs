@@ -3,6 +3,7 @@
 use super::overwritten;
 use super::value::size_of;
 use crate::level::Level;
+use loopwright_arena::TiVec;
 use loopwright_kernel::passes::expand_math::Precision;
 use loopwright_kernel::passes::{Machine, Pipeline, divide_invariant, relaxed};
 use loopwright_kernel::{Block, Function, Inst, LoopKind, Module, Stmt, Type, Value};
@@ -47,8 +48,8 @@ pub(crate) fn prepared(module: &Module, level: Level, precision: Precision) -> M
 fn write_out(function: &mut Function, level: Level) -> bool {
     let mut loops = ShortLoops {
         constants: FxHashMap::default(),
-        registers: vec![0; function.values.len()],
-        private: vec![false; function.values.len()],
+        registers: vec![0; function.values.len()].into(),
+        private: vec![false; function.values.len()].into(),
         most: i64::from(level.registers()),
     };
     for (registers, value) in loops.registers.iter_mut().zip(&function.values) {
@@ -65,9 +66,9 @@ fn write_out(function: &mut Function, level: Level) -> bool {
 struct ShortLoops {
     constants: FxHashMap<Value, i64>,
     /// By value: how many vector registers it takes, if it is in such.
-    registers: Vec<u32>,
+    registers: TiVec<Value, u32>,
     /// By value: whether it is an array of the function's own.
-    private: Vec<bool>,
+    private: TiVec<Value, bool>,
     /// How many vector registers there are.
     most: i64,
 }
@@ -81,7 +82,7 @@ impl ShortLoops {
                         self.constants.insert(*value, known);
                     }
                 }
-                Stmt::Let(value, Inst::Alloc { .. }) => self.private[value.0 as usize] = true,
+                Stmt::Let(value, Inst::Alloc { .. }) => self.private[*value] = true,
                 _ => {}
             }
             for inner in stmt.blocks().into_iter().flatten() {
@@ -141,13 +142,11 @@ impl ShortLoops {
         let (mut held, mut read) = (0, 0);
         for stmt in body {
             match stmt {
-                Stmt::Store { ptr, value, .. }
-                    if self.private[ptr.0 as usize] && running.insert(*ptr) =>
-                {
-                    held += i64::from(self.registers[value.0 as usize]);
+                Stmt::Store { ptr, value, .. } if self.private[*ptr] && running.insert(*ptr) => {
+                    held += i64::from(self.registers[*value]);
                 }
-                Stmt::Let(value, Inst::Load { ptr, .. }) if !self.private[ptr.0 as usize] => {
-                    read += i64::from(self.registers[value.0 as usize]);
+                Stmt::Let(value, Inst::Load { ptr, .. }) if !self.private[*ptr] => {
+                    read += i64::from(self.registers[*value]);
                 }
                 _ => {}
             }

@@ -126,16 +126,14 @@ struct Walk<'f> {
 
 impl Walk<'_> {
     fn known(&self, value: Value) -> Option<i64> {
-        match self.found.constants[value.0 as usize] {
+        match self.found.constants[value] {
             Some(scalar) => scalar.as_i64(),
-            None => self.found.forms[value.0 as usize]
-                .as_ref()
-                .and_then(Linear::known),
+            None => self.found.forms[value].as_ref().and_then(Linear::known),
         }
     }
 
     fn form(&self, value: Value) -> Linear {
-        let form = &self.found.forms[value.0 as usize];
+        let form = &self.found.forms[value];
         form.clone().unwrap_or_else(|| Linear::value(value))
     }
 

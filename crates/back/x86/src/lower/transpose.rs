@@ -107,7 +107,7 @@ impl Writer<'_, '_, '_> {
     }
 
     fn form(&self, value: Value) -> Linear {
-        let form = &self.found.forms[value.0 as usize];
+        let form = &self.found.forms[value];
         form.clone().unwrap_or_else(|| Linear::value(value))
     }
 
@@ -190,7 +190,7 @@ impl Writer<'_, '_, '_> {
         // The bounds of a loop are the same in every round of those around it.
         let outermost = loops[0].var;
         let is_fixed = |start: Value| {
-            let form = self.found.forms[start.0 as usize].as_ref();
+            let form = self.found.forms[start].as_ref();
             let mut terms = form.into_iter().flat_map(|form| &form.terms);
             let moves = |term: &Term| {
                 let mut factors = term.factors.iter();
@@ -228,7 +228,7 @@ impl Writer<'_, '_, '_> {
             let next = rest.remove(next);
             let Dimension { var, start, count } = loops[next];
             read.count = read.count.checked_mul(count)?;
-            let start = self.found.forms[start.0 as usize].clone()?;
+            let start = self.found.forms[start].clone()?;
             for (address, stride) in [
                 (&mut from, &from_strides[next]),
                 (&mut to, &to_strides[next]),

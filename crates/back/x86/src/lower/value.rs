@@ -100,7 +100,7 @@ impl Writer<'_, '_, '_> {
             return pieces.clone();
         }
         let ty = self.function.ty(value).clone();
-        if let Some(scalar) = self.found.constants[value.0 as usize] {
+        if let Some(scalar) = self.found.constants[value] {
             return self.constant(scalar, &ty);
         }
         if let Type::Pointer(..) = ty {
@@ -113,7 +113,7 @@ impl Writer<'_, '_, '_> {
                 return smallvec![to];
             }
             // A pointer that was made of another one is a sum of it.
-            if let Some(form) = self.found.forms[value.0 as usize].clone()
+            if let Some(form) = self.found.forms[value].clone()
                 && form != super::linear::Linear::value(value)
             {
                 return smallvec![self.sum(&form)];
@@ -185,13 +185,11 @@ impl Writer<'_, '_, '_> {
 
     /// A register that lives through the whole function.
     pub(crate) fn outside(&mut self, class: Class) -> VReg {
-        let reg = VReg(self.code.regs.len() as u32);
-        self.code.regs.push(RegInfo {
+        self.code.regs.push_and_get_key(RegInfo {
             class,
             scope: None,
             constant: None,
-        });
-        reg
+        })
     }
 
     /// Reads a whole register from memory.
@@ -312,7 +310,7 @@ impl Writer<'_, '_, '_> {
             return *reg;
         }
         let to = self.outside(Class::Vec);
-        self.code.regs[to.0 as usize].constant = Some(at);
+        self.code.regs[to].constant = Some(at);
         let load = M::Constant {
             to,
             at,
@@ -357,12 +355,12 @@ impl Writer<'_, '_, '_> {
         let Type::Vector(dtype, _) = ty else {
             unreachable!("a splat gives a vector")
         };
-        if let Some(scalar) = self.found.constants[from.0 as usize] {
+        if let Some(scalar) = self.found.constants[from] {
             return Ok(self.constant(scalar, ty));
         }
         let scalar = self.pieces(from)[0];
         // A load that only splats use has put its element into all lanes already.
-        if self.found.broadcast[from.0 as usize] && self.splat_load(*dtype).is_some() {
+        if self.found.broadcast[from] && self.splat_load(*dtype).is_some() {
             return Ok(smallvec![scalar; count]);
         }
         Ok(smallvec![self.splat_reg(*dtype, scalar); count])

@@ -8,6 +8,7 @@
 use super::{Access, Class, Code, Inst, VReg, frame};
 use crate::asm::{Gpr, R8, R9, R10, R11, R12, R13, R14, R15, RBP, RBX, RCX, RDI, RDX, RSI};
 use crate::level::Level;
+use loopwright_arena::{TiSlice, TiVec};
 use loopwright_threads::interrupt::unwind_if_asked;
 
 /// Where a virtual register is.
@@ -26,7 +27,7 @@ pub(crate) enum Home {
 /// Where everything is.
 #[derive(Clone, Debug)]
 pub(crate) struct Allocation {
-    pub(crate) homes: Vec<Home>,
+    pub(crate) homes: TiVec<VReg, Home>,
     /// Bytes of the frame.
     pub(crate) frame: u64,
     /// For each call, in order: the registers that must be kept over it.
@@ -62,6 +63,9 @@ struct Interval {
     weight: f32,
 }
 
+/// For each register, another one whose place would be best for it.
+type Hints = TiVec<VReg, Option<VReg>>;
+
 const UNUSED: Interval = Interval {
     start: u32::MAX,
     end: 0,
@@ -71,14 +75,14 @@ const UNUSED: Interval = Interval {
 /// Finds a place for every register of a function.
 pub(crate) fn allocate(code: &Code, level: Level) -> Allocation {
     let (intervals, hints, calls) = intervals(code);
-    let mut order: Vec<u32> = (0..code.regs.len() as u32).collect();
-    order.retain(|reg| intervals[*reg as usize].start != u32::MAX);
-    order.sort_unstable_by_key(|reg| (intervals[*reg as usize].start, *reg));
+    let mut order: Vec<VReg> = code.regs.keys().collect();
+    order.retain(|reg| intervals[*reg].start != u32::MAX);
+    order.sort_unstable_by_key(|reg| (intervals[*reg].start, *reg));
 
-    let mut homes = vec![Home::Nowhere; code.regs.len()];
+    let mut homes: TiVec<VReg, _> = vec![Home::Nowhere; code.regs.len()].into();
     for class in [Class::Gpr, Class::Vec, Class::Mask, Class::Tile] {
-        let of_class = |reg: &&u32| code.regs[**reg as usize].class == class;
-        let members: Vec<u32> = order.iter().filter(of_class).copied().collect();
+        let of_class = |reg: &&VReg| code.regs[**reg].class == class;
+        let members: Vec<VReg> = order.iter().filter(of_class).copied().collect();
         let scan = |spare: bool| {
             let scan = Scan {
                 code,
@@ -94,15 +98,15 @@ pub(crate) fn allocate(code: &Code, level: Level) -> Allocation {
         }
         for (reg, given) in members.iter().zip(given) {
             if let Some(register) = given {
-                homes[*reg as usize] = Home::Reg(register);
+                homes[*reg] = Home::Reg(register);
             }
         }
     }
 
-    let of_tile = |reg: &u32| code.regs[*reg as usize].class == Class::Tile;
+    let of_tile = |reg: &VReg| code.regs[*reg].class == Class::Tile;
     let tiles_fit = !order
         .iter()
-        .any(|reg| of_tile(reg) && homes[*reg as usize] == Home::Nowhere);
+        .any(|reg| of_tile(reg) && homes[*reg] == Home::Nowhere);
     let mut bytes = code.frame.max(frame::FREE).next_multiple_of(64);
     slots(code, level, &order, &intervals, &mut homes, &mut bytes);
 
@@ -111,14 +115,13 @@ pub(crate) fn allocate(code: &Code, level: Level) -> Allocation {
     let kept = calls.iter().map(|at| {
         let at = *at;
         let across = order.iter().filter(|reg| {
-            let interval = intervals[**reg as usize];
+            let interval = intervals[**reg];
             interval.start < 2 * at && interval.end > 2 * at + 1
         });
         // Nobody who is called uses tiles, but for tasks that a kernel with tiles of its own has not.
-        let across =
-            across.filter(|reg| matches!(homes[**reg as usize], Home::Reg(_)) && !of_tile(reg));
-        let kept: Vec<VReg> = across.map(|reg| VReg(*reg)).collect();
-        let bytes: u64 = kept.iter().map(|reg| size(code, level, reg.0)).sum();
+        let across = across.filter(|reg| matches!(homes[**reg], Home::Reg(_)) && !of_tile(reg));
+        let kept: Vec<VReg> = across.copied().collect();
+        let bytes: u64 = kept.iter().map(|reg| size(code, level, *reg)).sum();
         most = most.max(bytes);
         kept
     });
@@ -161,8 +164,8 @@ fn registers(class: Class, level: Level, spare: bool) -> Vec<u8> {
 }
 
 /// Bytes that a register takes in the frame.
-pub(super) fn size(code: &Code, level: Level, reg: u32) -> u64 {
-    match code.regs[reg as usize].class {
+pub(super) fn size(code: &Code, level: Level, reg: VReg) -> u64 {
+    match code.regs[reg].class {
         Class::Gpr | Class::Mask => 8,
         Class::Vec => level.bytes().into(),
         Class::Tile => 1024,
@@ -170,15 +173,15 @@ pub(super) fn size(code: &Code, level: Level, reg: u32) -> u64 {
 }
 
 /// When registers are needed, in which other register each would be best, and where calls are.
-fn intervals(code: &Code) -> (Vec<Interval>, Vec<Option<VReg>>, Vec<u32>) {
+fn intervals(code: &Code) -> (TiVec<VReg, Interval>, Hints, Vec<u32>) {
     let mut around = vec![None; code.insts.len()];
     let mut depth = vec![0u32; code.loops.len()];
     for (number, found) in code.loops.iter().enumerate() {
         depth[number] = found.outer.map_or(1, |outer| depth[outer as usize] + 1);
         around[found.start as usize..=found.end as usize].fill(Some(number as u32));
     }
-    let mut intervals = vec![UNUSED; code.regs.len()];
-    let mut hints = vec![None; code.regs.len()];
+    let mut intervals: TiVec<VReg, _> = vec![UNUSED; code.regs.len()].into();
+    let mut hints: Hints = vec![None; code.regs.len()].into();
     let mut calls = Vec::new();
     for (at, inst) in code.insts.iter().enumerate() {
         let inside: Option<u32> = around[at];
@@ -186,7 +189,7 @@ fn intervals(code: &Code) -> (Vec<Interval>, Vec<Option<VReg>>, Vec<u32>) {
             PER_LOOP.powi(inside.map_or(0, |inside| depth[inside as usize].min(12)) as i32);
         let at = at as u32;
         inst.registers(&mut |reg, access| {
-            let interval = &mut intervals[reg.0 as usize];
+            let interval = &mut intervals[reg];
             let (first, last) = match access {
                 Access::Use => (2 * at, 2 * at),
                 Access::Def => (2 * at + 1, 2 * at + 1),
@@ -195,7 +198,7 @@ fn intervals(code: &Code) -> (Vec<Interval>, Vec<Option<VReg>>, Vec<u32>) {
             interval.start = interval.start.min(first);
             interval.end = interval.end.max(last);
             interval.weight += weight;
-            let scope = code.regs[reg.0 as usize].scope;
+            let scope = code.regs[reg].scope;
             let mut at = inside;
             while at != scope {
                 let Some(number) = at else {
@@ -211,9 +214,9 @@ fn intervals(code: &Code) -> (Vec<Interval>, Vec<Option<VReg>>, Vec<u32>) {
         });
         match inst {
             Inst::Copy { to, from } => {
-                hints[to.0 as usize] = Some(*from);
-                if hints[from.0 as usize].is_none() {
-                    hints[from.0 as usize] = Some(*to);
+                hints[*to] = Some(*from);
+                if hints[*from].is_none() {
+                    hints[*from] = Some(*to);
                 }
             }
             Inst::Call { .. } => calls.push(at),
@@ -225,18 +228,18 @@ fn intervals(code: &Code) -> (Vec<Interval>, Vec<Option<VReg>>, Vec<u32>) {
 
 struct Scan<'a> {
     code: &'a Code,
-    intervals: &'a [Interval],
-    hints: &'a [Option<VReg>],
+    intervals: &'a TiSlice<VReg, Interval>,
+    hints: &'a Hints,
     pool: Vec<u8>,
 }
 
 impl Scan<'_> {
     /// What each member gets; `None`: no register.
-    fn run(&self, members: &[u32]) -> Vec<Option<u8>> {
+    fn run(&self, members: &[VReg]) -> Vec<Option<u8>> {
         let mut given: Vec<Option<u8>> = vec![None; members.len()];
-        let mut place = vec![u32::MAX; self.code.regs.len()];
+        let mut place: TiVec<VReg, _> = vec![u32::MAX; self.code.regs.len()].into();
         for (at, reg) in members.iter().enumerate() {
-            place[*reg as usize] = at as u32;
+            place[*reg] = at as u32;
         }
         let mut free = self.pool.clone();
         free.reverse();
@@ -244,17 +247,17 @@ impl Scan<'_> {
         let mut active: Vec<u32> = Vec::new();
         for (at, reg) in members.iter().enumerate() {
             unwind_if_asked();
-            let interval = self.intervals[*reg as usize];
+            let interval = self.intervals[*reg];
             active.retain(|other| {
-                let over = self.intervals[members[*other as usize] as usize].end < interval.start;
+                let over = self.intervals[members[*other as usize]].end < interval.start;
                 if over && let Some(register) = given[*other as usize] {
                     free.push(register);
                 }
                 !over
             });
             if !free.is_empty() {
-                let hinted = self.hints[*reg as usize].and_then(|hint| {
-                    let place = place[hint.0 as usize];
+                let hinted = self.hints[*reg].and_then(|hint| {
+                    let place = place[hint];
                     let register = *given.get(place as usize)?;
                     free.iter().position(|free| Some(*free) == register)
                 });
@@ -279,10 +282,10 @@ impl Scan<'_> {
 
     /// What it costs to have a register elsewhere, for each instruction that it would be free for others. A constant is only read,
     /// and the machine reads it from the pool as part of an instruction.
-    fn weight(&self, reg: u32) -> f32 {
-        let interval = self.intervals[reg as usize];
+    fn weight(&self, reg: VReg) -> f32 {
+        let interval = self.intervals[reg];
         let weight = interval.weight / (interval.end - interval.start + 8) as f32;
-        match self.code.regs[reg as usize].constant {
+        match self.code.regs[reg].constant {
             Some(_) => weight / 4.0,
             None => weight,
         }
@@ -293,23 +296,23 @@ impl Scan<'_> {
 fn slots(
     code: &Code,
     level: Level,
-    order: &[u32],
-    intervals: &[Interval],
-    homes: &mut [Home],
+    order: &[VReg],
+    intervals: &TiSlice<VReg, Interval>,
+    homes: &mut TiSlice<VReg, Home>,
     bytes: &mut u64,
 ) {
     let mut taken: Vec<(u32, u64, i32)> = Vec::new();
     let mut free: Vec<(u64, i32)> = Vec::new();
     for reg in order {
-        let home = &mut homes[*reg as usize];
+        let home = &mut homes[*reg];
         if *home != Home::Nowhere {
             continue;
         }
-        if let Some(at) = code.regs[*reg as usize].constant {
+        if let Some(at) = code.regs[*reg].constant {
             *home = Home::Pool(at);
             continue;
         }
-        let interval = intervals[*reg as usize];
+        let interval = intervals[*reg];
         taken.retain(|(end, size, at)| {
             let over = *end < interval.start;
             if over {

@@ -166,7 +166,7 @@ impl Emitter<'_> {
     }
 
     fn home(&self, reg: VReg) -> Home {
-        self.allocation.homes[reg.0 as usize]
+        self.allocation.homes[reg]
     }
 
     // Registers for operands.
@@ -684,7 +684,7 @@ impl Emitter<'_> {
         if self.home(to) == self.home(from) || self.home(to) == Home::Nowhere {
             return;
         }
-        match self.code.regs[to.0 as usize].class {
+        match self.code.regs[to].class {
             Class::Gpr => {
                 let from = self.gpr(from);
                 match self.home(to) {
@@ -818,7 +818,7 @@ impl Emitter<'_> {
             kept.iter().map(move |reg| {
                 // Vectors are stored as they are: no alignment is needed.
                 let here = at;
-                at += size(code, level, reg.0) as i32;
+                at += size(code, level, *reg) as i32;
                 (*reg, here)
             })
         };
@@ -826,7 +826,7 @@ impl Emitter<'_> {
             let Home::Reg(register) = self.home(reg) else {
                 continue;
             };
-            match self.code.regs[reg.0 as usize].class {
+            match self.code.regs[reg].class {
                 Class::Gpr => self.asm.store(Bits::B64, Self::slot(at), Gpr(register)),
                 Class::Vec => self.store_vec(Self::slot(at), Xmm(register), level.width()),
                 Class::Mask => self.store_mask(at, Kreg(register)),
@@ -878,7 +878,7 @@ impl Emitter<'_> {
             let Home::Reg(register) = self.home(reg) else {
                 continue;
             };
-            match self.code.regs[reg.0 as usize].class {
+            match self.code.regs[reg].class {
                 Class::Gpr => self
                     .asm
                     .load(Bits::B64, false, Gpr(register), Self::slot(at)),

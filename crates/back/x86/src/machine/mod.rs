@@ -14,10 +14,12 @@ use crate::asm::{
     Alu, BitCount, Bits, Cond, Encoding, Label, Mem, Operand, Prefetch, Rm, Shift, TileDot, Unary,
     Vector, Vop, table,
 };
+use loopwright_arena::TiVec;
 
-/// A virtual register.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) struct VReg(pub(crate) u32);
+loopwright_arena::handle! {
+    /// A virtual register.
+    pub(crate) struct VReg;
+}
 
 impl VReg {
     /// The bottom of the function's frame, in the stack pointer.
@@ -453,7 +455,7 @@ pub(crate) struct Code {
     /// Instructions in order.
     pub(crate) insts: Vec<Inst>,
     /// Registers.
-    pub(crate) regs: Vec<RegInfo>,
+    pub(crate) regs: TiVec<VReg, RegInfo>,
     /// Loops; outer ones come first.
     pub(crate) loops: Vec<Loop>,
     /// Bytes of the frame that arrays take, from the bottom.

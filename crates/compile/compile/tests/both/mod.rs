@@ -47,7 +47,7 @@ pub fn bound(program: &Arc<Program>, sizes: &[(&str, i64)]) -> Bound<'static> {
             .collect();
         let count: usize = shape.iter().product();
         let values: Vec<f64> = (0..count)
-            .map(|at| ((at * 7 + node.0 as usize * 3) % 11) as f64 - 5.0)
+            .map(|at| ((at * 7 + usize::from(node) * 3) % 11) as f64 - 5.0)
             .collect();
         let array = Array::from_f64(parts.dtype, &shape, &values).expect("inputs are small");
         bound.give(&parts.name, array).expect("the array fits");

@@ -48,12 +48,10 @@ fn add(table: &Table, text: &mut String) {
 }
 
 fn pools(compiled: &Compiled, plan: &Plan, text: &mut String) {
-    for (at, bytes) in plan.pools.iter().enumerate() {
-        line!(text, "pool {at}: {}", exactly(*bytes as u128));
+    for (pool, bytes) in plan.pools.iter_enumerated() {
+        line!(text, "pool {}: {}", pool.0, exactly(*bytes as u128));
         let inside = plan.entries.iter();
-        let mut inside: Vec<&Planned> = inside
-            .filter(|entry| entry.loc.pool.0 as usize == at)
-            .collect();
+        let mut inside: Vec<&Planned> = inside.filter(|entry| entry.loc.pool == pool).collect();
         inside.sort_by_key(|entry| entry.loc.offset);
         let mut table = Table::right(&[0, 1]);
         table.row(["offset", "size", "use", "name", "array", ""]);
@@ -180,12 +178,12 @@ fn totals(plan: &Plan, stack: &Stack, text: &mut String) {
 /// How much less scratch memory takes because some of it shares bytes.
 fn saved(plan: &Plan, scratch: u128) -> String {
     let mut taken = 0;
-    for pool in 0..plan.pools.len() {
+    for pool in plan.pools.keys() {
         let mut pieces: Vec<(usize, usize)> = plan
             .entries
             .iter()
             .filter(|entry| entry.role == PlannedRole::Scratch)
-            .filter(|entry| entry.loc.pool.0 as usize == pool)
+            .filter(|entry| entry.loc.pool == pool)
             .map(|entry| (entry.loc.offset, entry.loc.offset + entry.bytes))
             .collect();
         pieces.sort_unstable();

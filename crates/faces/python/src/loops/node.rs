@@ -19,7 +19,7 @@ pub(super) fn out(graph: &Graph, expr: &Expr) -> PyResult<PyExpr> {
 /// A node by its name or number.
 pub(super) fn node_named(graph: &Graph, name: &str) -> Option<NodeId> {
     let number = || name.strip_prefix('%')?.parse::<u32>().ok().map(NodeId);
-    let known = |node: &NodeId| (node.0 as usize) < graph.node_ids().count();
+    let known = |node: &NodeId| usize::from(*node) < graph.node_ids().count();
     graph.find(name).or_else(|| number().filter(known))
 }
 

@@ -252,7 +252,7 @@ impl PyMemoryPlan {
     /// Bytes of each pool; constants, which a device has once, are in the last ones.
     #[getter]
     fn pools(&self) -> Vec<usize> {
-        self.0.pools.clone()
+        self.0.pools.raw.clone()
     }
 
     /// Bytes of all pools.

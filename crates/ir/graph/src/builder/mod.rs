@@ -136,9 +136,9 @@ impl GraphBuilder {
         self.claims.truncate(mark.claims);
         self.static_places.truncate(mark.statics);
         self.names.retain(|_, named| match named {
-            Named::Size(symbol) | Named::Static(symbol) => (symbol.0 as usize) < mark.symbols,
-            Named::Dim(dim) => (dim.0 as usize) < mark.dims,
-            Named::Node(node) => (node.0 as usize) < mark.nodes,
+            Named::Size(symbol) | Named::Static(symbol) => usize::from(*symbol) < mark.symbols,
+            Named::Dim(dim) => usize::from(*dim) < mark.dims,
+            Named::Node(node) => usize::from(*node) < mark.nodes,
         });
     }
 

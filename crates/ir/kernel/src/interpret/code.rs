@@ -5,7 +5,8 @@
 //! which byte of it). Types are all known, so slots hold bare bits. Control flow is jumps, so that
 //! a work-item can stop at a barrier anywhere and go on later.
 
-use crate::ir::{Space, Value, WorkItem};
+use crate::ir::{FunctionId, Space, Value, WorkItem};
+use loopwright_arena::TiVec;
 use loopwright_ops::{DType, Op, ReduceOp};
 
 /// A slot of a frame.
@@ -26,7 +27,7 @@ pub(super) struct Function {
     /// Where each parameter's slots begin.
     pub params: Vec<Slot>,
     /// Names of the values, for errors.
-    pub names: Vec<String>,
+    pub names: TiVec<Value, String>,
 }
 
 /// One access: `lanes` elements of `dtype` side by side, `index` times `stride` bytes from `ptr`;
@@ -175,7 +176,7 @@ pub(super) enum Code {
     },
     TileMma(Box<TileMma>),
     Call {
-        function: u32,
+        function: FunctionId,
         args: Box<[(Slot, u32)]>,
         dst: Slot,
     },

@@ -5,7 +5,10 @@ mod inst;
 use super::code::{Access, Code, Function, LocalSite, Pc, Slot, writable};
 use super::layout::Layout;
 use super::{InterpretError, Program};
-use crate::ir::{Block, Function as Source, LoopKind, Module, Space, Stmt, TileType, Type, Value};
+use crate::ir::{
+    Block, Function as Source, FunctionId, LoopKind, Module, Space, Stmt, TileType, Type, Value,
+};
+use loopwright_arena::TiVec;
 use loopwright_ops::DType;
 
 /// Slots that one frame may take: 512 MiB, far beyond any real function.
@@ -14,7 +17,7 @@ const MOST_SLOTS: u32 = 1 << 26;
 /// Compiles every function of a module.
 pub(super) fn compile(module: &Module) -> Result<Program, InterpretError> {
     let mut locals = Vec::new();
-    let mut functions = Vec::with_capacity(module.functions.len());
+    let mut functions = TiVec::with_capacity(module.functions.len());
     for source in &module.functions {
         let mut compiler = Compiler::new(module, source, &mut locals)?;
         compiler.block(&source.body)?;
@@ -35,7 +38,7 @@ pub(super) fn compile(module: &Module) -> Result<Program, InterpretError> {
                     .params
                     .iter()
                     .map(|param| {
-                        let info = &source.values[param.value.0 as usize];
+                        let info = &source.values[param.value];
                         (info.name.clone(), info.ty.clone())
                     })
                     .collect(),
@@ -63,7 +66,7 @@ struct Compiler<'m> {
     locals: &'m mut Vec<LocalSite>,
     code: Vec<Code>,
     /// Where each value's slots begin.
-    place: Vec<Slot>,
+    place: TiVec<Value, Slot>,
     slots: u32,
     privates: u32,
     loops: Vec<Jumps>,
@@ -80,7 +83,7 @@ impl<'m> Compiler<'m> {
             source,
             locals,
             code: Vec::new(),
-            place: Vec::with_capacity(source.values.len()),
+            place: TiVec::with_capacity(source.values.len()),
             slots: 0,
             privates: 0,
             loops: Vec::new(),
@@ -111,7 +114,7 @@ impl<'m> Compiler<'m> {
                 .source
                 .params
                 .iter()
-                .map(|param| self.place[param.value.0 as usize])
+                .map(|param| self.place[param.value])
                 .collect(),
             names: names
                 .map(|(number, info)| match info.name.as_str() {
@@ -131,13 +134,13 @@ impl<'m> Compiler<'m> {
 
     fn slot(&self, value: Value) -> Result<Slot, InterpretError> {
         self.place
-            .get(value.0 as usize)
+            .get(value)
             .copied()
             .ok_or_else(|| self.malformed(format!("value {} does not exist", value.0)))
     }
 
     fn ty(&self, value: Value) -> Result<&'m Type, InterpretError> {
-        match self.source.values.get(value.0 as usize) {
+        match self.source.values.get(value) {
             Some(info) => Ok(&info.ty),
             None => Err(self.malformed(format!("value {} does not exist", value.0))),
         }
@@ -279,7 +282,7 @@ impl<'m> Compiler<'m> {
                     to: self.written(to)?,
                 });
             }
-            Stmt::Call(function, args) => self.call(function.0, args, None)?,
+            Stmt::Call(function, args) => self.call(*function, args, None)?,
             Stmt::For {
                 var,
                 start,
@@ -423,12 +426,15 @@ impl<'m> Compiler<'m> {
 
     fn call(
         &mut self,
-        function: u32,
+        function: FunctionId,
         args: &[Value],
         dst: Option<Value>,
     ) -> Result<(), InterpretError> {
-        let Some(callee) = self.module.functions.get(function as usize) else {
-            return Err(self.malformed(format!("calls function {function}, which does not exist")));
+        let Some(callee) = self.module.functions.get(function) else {
+            return Err(self.malformed(format!(
+                "calls function {}, which does not exist",
+                function.0
+            )));
         };
         let params: Vec<_> = callee.params.iter().map(|p| callee.ty(p.value)).collect();
         let given = args

@@ -4,7 +4,7 @@ use super::machine::Machine;
 use super::memory::{Region, RegionId};
 use super::{Grid, InterpretError, Program};
 use crate::argument::Argument;
-use crate::ir::{FunctionKind, Space, Type};
+use crate::ir::{FunctionId, FunctionKind, Space, Type};
 
 /// Runs a kernel over a grid.
 pub(super) fn run(
@@ -21,6 +21,7 @@ pub(super) fn run(
         .position(|(function, (kind, _))| {
             function.name == kernel && matches!(kind, FunctionKind::Kernel { .. })
         })
+        .map(FunctionId::from)
         .ok_or_else(|| InterpretError::NoKernel {
             name: kernel.to_owned(),
         })?;

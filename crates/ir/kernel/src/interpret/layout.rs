@@ -65,7 +65,7 @@ fn layout(module: &Module, ty: &Type, depth: usize) -> Option<Layout> {
         }
         Type::Struct(id) => {
             let mut whole = Layout { size: 0, align: 1 };
-            for (_, ty) in &module.structs.get(id.0 as usize)?.fields {
+            for (_, ty) in &module.structs.get(*id)?.fields {
                 let field = layout(module, ty, depth)?;
                 whole.size = align_up(whole.size, field.align)?.checked_add(field.size)?;
                 whole.align = whole.align.max(field.align);

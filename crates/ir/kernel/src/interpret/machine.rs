@@ -5,7 +5,7 @@ use super::memory::{
     Copied, Fault, Own, Region, RegionId, pack_pointer, read_bits, unpack_pointer, write_bits,
 };
 use super::{Grid, InterpretError, Program};
-use crate::ir::{Value, WorkItem};
+use crate::ir::{FunctionId, Value, WorkItem};
 use loopwright_ops::{DType, Op, OpError, Scalar, cast, evaluate};
 use loopwright_threads::interrupt;
 
@@ -15,7 +15,7 @@ const MOST_CALLS: usize = 256;
 /// A function being run.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
-    function: usize,
+    function: FunctionId,
     pc: usize,
     /// Its first slot.
     base: usize,
@@ -39,7 +39,7 @@ struct Item<'a> {
 enum Stop {
     Finished,
     /// At the barrier of this function and place.
-    Barrier(usize, usize),
+    Barrier(FunctionId, usize),
 }
 
 /// The state that all work-items share.
@@ -58,7 +58,7 @@ pub(super) struct Machine<'p, 'a> {
 
 impl<'a> Machine<'_, 'a> {
     /// Undefined memory.
-    pub fn own(&self, function: usize, bytes: u64) -> Result<Own, InterpretError> {
+    pub fn own(&self, function: FunctionId, bytes: u64) -> Result<Own, InterpretError> {
         Own::new(bytes).ok_or_else(|| InterpretError::OutOfMemory {
             function: self.program.functions[function].name.clone(),
             bytes,
@@ -66,7 +66,11 @@ impl<'a> Machine<'_, 'a> {
     }
 
     /// Runs all work-items of a group.
-    pub fn run_group(&mut self, kernel: usize, initial: &[[u64; 2]]) -> Result<(), InterpretError> {
+    pub fn run_group(
+        &mut self,
+        kernel: FunctionId,
+        initial: &[[u64; 2]],
+    ) -> Result<(), InterpretError> {
         let [nx, ny, nz] = self.grid.local;
         let ids = (0..nz).flat_map(|z| (0..ny).flat_map(move |y| (0..nx).map(move |x| [x, y, z])));
         if !self.program.has_barriers {
@@ -116,7 +120,13 @@ impl<'a> Machine<'_, 'a> {
     }
 
     /// Makes a work-item ready to run a kernel from its start.
-    fn start(&self, item: &mut Item<'a>, kernel: usize, local_id: [u64; 3], initial: &[[u64; 2]]) {
+    fn start(
+        &self,
+        item: &mut Item<'a>,
+        kernel: FunctionId,
+        local_id: [u64; 3],
+        initial: &[[u64; 2]],
+    ) {
         let function = &self.program.functions[kernel];
         item.local_id = local_id;
         item.slots.clear();
@@ -268,7 +278,7 @@ impl<'a> Machine<'_, 'a> {
                         return Err(InterpretError::OutOfBounds {
                             function: function.name.clone(),
                             action: "points at",
-                            pointer: function.names[name.0 as usize].clone(),
+                            pointer: function.names[*name].clone(),
                             index: index.into(),
                             length: 0,
                         });
@@ -365,7 +375,7 @@ impl<'a> Machine<'_, 'a> {
                     args,
                     dst,
                 } => {
-                    let number = *callee as usize;
+                    let number = *callee;
                     let callee = &program.functions[number];
                     if item.frames.len() >= MOST_CALLS {
                         return Err(InterpretError::Depth {
@@ -422,7 +432,7 @@ impl<'a> Machine<'_, 'a> {
                     if step < 1 {
                         return Err(InterpretError::Step {
                             function: function.name.clone(),
-                            var: function.names[name.0 as usize].clone(),
+                            var: function.names[*name].clone(),
                             step,
                         });
                     }
@@ -641,7 +651,7 @@ impl Place {
     ) -> InterpretError {
         let size = access.stride.max(1);
         let name = function.name.clone();
-        let pointer = function.names[access.name.0 as usize].clone();
+        let pointer = function.names[access.name].clone();
         let first = self.byte.div_euclid(size.into());
         let length = region.len() as u64 / size;
         match fault {
@@ -674,7 +684,7 @@ impl Place {
 fn dangling(function: &Function, pointer: Value) -> InterpretError {
     InterpretError::Dangling {
         function: function.name.clone(),
-        pointer: function.names[pointer.0 as usize].clone(),
+        pointer: function.names[pointer].clone(),
     }
 }
 

@@ -30,7 +30,7 @@
 //!     Stmt::Let(seven, Inst::Const(Scalar::f32(7.0))),
 //!     Stmt::Store { ptr: out, index, value: seven },
 //! ];
-//! let module = Module { structs: vec![], functions: vec![kernel] };
+//! let module = Module { functions: vec![kernel].into(), ..Module::default() };
 //!
 //! let mut bytes = [0; 4];
 //! interpret(&module, "seven", &mut [Argument::Write(&mut bytes)], Grid::default())?;
@@ -56,7 +56,8 @@ mod tests;
 pub use layout::Layout;
 
 use crate::argument::Argument;
-use crate::ir::{FunctionKind, Module, Type};
+use crate::ir::{FunctionId, FunctionKind, Module, Type};
+use loopwright_arena::TiVec;
 use loopwright_ops::OpError;
 
 /// The work-items that run.
@@ -91,9 +92,9 @@ pub fn interpret(
 /// A module in the form the interpreter runs, made once and run many times.
 #[derive(Debug)]
 pub struct Program {
-    functions: Vec<code::Function>,
+    functions: TiVec<FunctionId, code::Function>,
     /// Kind, and names and types of the parameters, of every function.
-    kernels: Vec<(FunctionKind, Vec<(String, Type)>)>,
+    kernels: TiVec<FunctionId, (FunctionKind, Vec<(String, Type)>)>,
     locals: Vec<code::LocalSite>,
     has_barriers: bool,
 }

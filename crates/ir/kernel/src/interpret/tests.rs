@@ -12,8 +12,8 @@ const KERNEL: FunctionKind = FunctionKind::Kernel { group: None };
 
 fn module(functions: Vec<Function>) -> Module {
     Module {
-        structs: Vec::new(),
-        functions,
+        functions: functions.into(),
+        ..Module::default()
     }
 }
 
@@ -273,8 +273,9 @@ fn layouts() {
                 name: "Endless".into(),
                 fields: vec![field("g", Type::Struct(StructId(2)))],
             },
-        ],
-        functions: Vec::new(),
+        ]
+        .into(),
+        ..Module::default()
     };
     let layout = |ty: Type| Layout::of(&module, &ty).map(|layout| (layout.size, layout.align));
     assert_eq!(layout(scalar(DType::BF16)), Some((2, 2)));
@@ -283,7 +284,7 @@ fn layouts() {
     assert_eq!(layout(Type::Struct(StructId(1))), Some((96, 16)));
     assert_eq!(layout(Type::Struct(StructId(2))), None);
     let offsets: Vec<_> = (0..4)
-        .map(|at| Layout::field_offset(&module, &module.structs[1].fields, at))
+        .map(|at| Layout::field_offset(&module, &module.structs[StructId(1)].fields, at))
         .collect();
     assert_eq!(offsets, [Some(0), Some(8), Some(64), Some(80)]);
 }

@@ -5,11 +5,13 @@
 //! memory may reach any class but those whose address never left the function's hands.
 
 use crate::ir::{Block, Function, Inst, Space, Stmt, Type, Value};
+use loopwright_arena::TiVec;
 use loopwright_threads::interrupt::unwind_if_asked;
 
-/// A class of memory.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Class(pub u32);
+loopwright_arena::handle! {
+    /// A class of memory.
+    pub(super) struct Class;
+}
 
 /// What a pointer may reach.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,15 +45,15 @@ struct ClassInfo {
 
 /// The classes of a function's memory.
 pub(super) struct Memory {
-    reach: Vec<Reach>,
-    classes: Vec<ClassInfo>,
+    reach: TiVec<Value, Reach>,
+    classes: TiVec<Class, ClassInfo>,
 }
 
 impl Memory {
     pub fn of(function: &Function) -> Memory {
         let mut memory = Memory {
-            reach: vec![Reach::Nothing; function.values.len()],
-            classes: Vec::new(),
+            reach: vec![Reach::Nothing; function.values.len()].into(),
+            classes: TiVec::new(),
         };
         let mut shared: [Option<Class>; 3] = [None; 3];
         for param in &function.params {
@@ -70,15 +72,15 @@ impl Memory {
                 };
                 *shared[at].get_or_insert_with(|| memory.class(*space, false))
             };
-            memory.reach[param.value.0 as usize] = Reach::Class(class);
+            memory.reach[param.value] = Reach::Class(class);
         }
         memory.block(function, &function.body);
         memory
     }
 
     fn class(&mut self, space: Space, contained: bool) -> Class {
-        self.classes.push(ClassInfo { space, contained });
-        Class(self.classes.len() as u32 - 1)
+        self.classes
+            .push_and_get_key(ClassInfo { space, contained })
     }
 
     fn block(&mut self, function: &Function, block: &Block) {
@@ -103,7 +105,7 @@ impl Memory {
                             _ => Reach::Nothing,
                         },
                     };
-                    self.reach[value.0 as usize] = reach;
+                    self.reach[*value] = reach;
                 }
                 Stmt::Call(_, args) => self.escape(args),
                 // A pointer may be kept in memory and come back from there.
@@ -119,17 +121,14 @@ impl Memory {
     fn escape(&mut self, values: &[Value]) {
         for &value in values {
             if let Reach::Class(class) = self.reach(value) {
-                self.classes[class.0 as usize].contained = false;
+                self.classes[class].contained = false;
             }
         }
     }
 
     /// What a value reaches as a pointer. Values made since are no pointers.
     pub fn reach(&self, value: Value) -> Reach {
-        self.reach
-            .get(value.0 as usize)
-            .copied()
-            .unwrap_or(Reach::Nothing)
+        self.reach.get(value).copied().unwrap_or(Reach::Nothing)
     }
 
     /// How many classes there are.
@@ -139,12 +138,12 @@ impl Memory {
 
     /// Whether the memory is an alloc whose address stays within loads and stores of this function.
     pub fn is_contained(&self, class: Class) -> bool {
-        self.classes[class.0 as usize].contained
+        self.classes[class].contained
     }
 
     /// Whether a write may change memory of the class.
     pub fn may_change(&self, write: Write, class: Class) -> bool {
-        let info = self.classes[class.0 as usize];
+        let info = self.classes[class];
         match write {
             Write::Through(Reach::Nothing) => false,
             Write::Through(Reach::Class(written)) => written == class,

@@ -9,6 +9,7 @@
 //! instruction, outside strict mode. [`relaxed`](super::relaxed) runs both.
 
 use crate::ir::{Block, Function, Inst, Space, Stmt, Value};
+use loopwright_arena::TiVec;
 use loopwright_ops::{DType, Op, Scalar, evaluate};
 use loopwright_threads::interrupt::unwind_if_asked;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -25,8 +26,8 @@ pub fn accumulations(function: &mut Function) {
 }
 
 /// Contracts products that a pass has written: those whose number is not below `first`.
-pub(super) fn written_since(function: &mut Function, first: usize) {
-    rewrite(function, &|_, _, product| product.0 as usize >= first);
+pub(super) fn written_since(function: &mut Function, first: Value) {
+    rewrite(function, &|_, _, product| product >= first);
 }
 
 /// An element of a private array: the array, and which one, if it has several.
@@ -108,7 +109,7 @@ impl Running {
 fn rewrite(function: &mut Function, allowed: &dyn Fn(Value, Value, Value) -> bool) {
     let mut body = std::mem::take(&mut function.body);
     let mut pass = Pass {
-        uses: vec![0; function.values.len()],
+        uses: vec![0; function.values.len()].into(),
         constants: FxHashMap::default(),
         function,
         allowed,
@@ -120,7 +121,7 @@ fn rewrite(function: &mut Function, allowed: &dyn Fn(Value, Value, Value) -> boo
 
 struct Pass<'a> {
     function: &'a mut Function,
-    uses: Vec<u32>,
+    uses: TiVec<Value, u32>,
     constants: FxHashMap<Value, Scalar>,
     allowed: &'a dyn Fn(Value, Value, Value) -> bool,
 }
@@ -128,7 +129,7 @@ struct Pass<'a> {
 impl Pass<'_> {
     fn count(&mut self, block: &Block) {
         for stmt in block {
-            stmt.operands(&mut |operand| self.uses[operand.0 as usize] += 1);
+            stmt.operands(&mut |operand| self.uses[*operand] += 1);
             if let Stmt::Let(value, Inst::Const(scalar)) = stmt {
                 self.constants.insert(*value, *scalar);
             }
@@ -161,7 +162,7 @@ impl Pass<'_> {
                             [(right, left), (left, right)]
                                 .into_iter()
                                 .find(|&(product, other)| {
-                                    self.uses[product.0 as usize] == 1
+                                    self.uses[product] == 1
                                         && products.contains_key(&product)
                                         && (self.allowed)(*value, other, product)
                                 });
@@ -206,7 +207,7 @@ impl Pass<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse;
+    use crate::{FunctionId, parse};
     use loopwright_text::Source;
 
     fn contracted(body: &str) -> String {
@@ -216,8 +217,8 @@ mod tests {
              %sum: ptr<private, f32> = alloc private f32 x 1\n  %row: ptr<private, f32> = alloc private f32 x 4\n{body}}}\n"
         );
         let mut module = parse(&Source::new("k.lwk", text)).expect("the kernel is valid");
-        accumulations(&mut module.functions[0]);
-        module.functions[0].compact();
+        accumulations(&mut module.functions[FunctionId(0)]);
+        module.functions[FunctionId(0)].compact();
         crate::validate(&module).expect("the kernel stays valid");
         module.to_string()
     }

@@ -6,8 +6,9 @@
 //! each has a version that goes up with every write to it, and a loop starts by raising the versions
 //! of all that its body writes, because the second iteration comes after the first.
 
-use super::alias::{Memory, Reach, Write, is_pure, read_through};
+use super::alias::{Class, Memory, Reach, Write, is_pure, read_through};
 use crate::ir::{Block, Function, Inst, Stmt, Type, Value};
+use loopwright_arena::TiVec;
 use loopwright_ops::{DType, Op};
 use loopwright_threads::interrupt::unwind_if_asked;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -25,10 +26,10 @@ pub(super) fn eliminate(function: &mut Function, ignore_writes: bool) {
     let mut body = std::mem::take(&mut function.body);
     let mut cse = Cse {
         function,
-        versions: vec![0; memory.class_count()],
+        versions: vec![0; memory.class_count()].into(),
         any_version: 0,
         memory,
-        replaced: (0..function.values.len() as u32).map(Value).collect(),
+        replaced: function.values.keys().collect(),
         entries: Vec::new(),
         latest: FxHashMap::default(),
         ignore_writes,
@@ -51,11 +52,11 @@ struct Entry {
 struct Cse<'f> {
     function: &'f Function,
     memory: Memory,
-    versions: Vec<u32>,
+    versions: TiVec<Class, u32>,
     /// The version for pointers that may reach anything.
     any_version: u32,
     /// What stands for each value.
-    replaced: Vec<Value>,
+    replaced: TiVec<Value, Value>,
     /// The values known here, innermost blocks last.
     entries: Vec<Entry>,
     /// The last entry with a hash.
@@ -66,7 +67,7 @@ struct Cse<'f> {
 impl Cse<'_> {
     fn version(&self, ptr: Value) -> u32 {
         match self.memory.reach(ptr) {
-            Reach::Class(class) => self.versions[class.0 as usize],
+            Reach::Class(class) => self.versions[class],
             Reach::Anything | Reach::Nothing => self.any_version,
         }
     }
@@ -77,15 +78,12 @@ impl Cse<'_> {
         }
         self.any_version += 1;
         if let Write::Through(Reach::Class(class)) = write {
-            self.versions[class.0 as usize] += 1;
+            self.versions[class] += 1;
             return;
         }
-        for class in 0..self.versions.len() {
-            if self
-                .memory
-                .may_change(write, super::alias::Class(class as u32))
-            {
-                self.versions[class] += 1;
+        for (class, version) in self.versions.iter_mut_enumerated() {
+            if self.memory.may_change(write, class) {
+                *version += 1;
             }
         }
     }
@@ -124,12 +122,12 @@ impl Cse<'_> {
         block.retain_mut(|stmt| {
             // A `while`'s condition may be defined in its head, and is replaced after that.
             if !matches!(stmt, Stmt::While { .. }) {
-                stmt.operands_mut(&mut |operand| *operand = self.replaced[operand.0 as usize]);
+                stmt.operands_mut(&mut |operand| *operand = self.replaced[*operand]);
             }
             match stmt {
                 Stmt::Let(value, inst) => {
                     if let Some(known) = self.reuse(*value, inst) {
-                        self.replaced[value.0 as usize] = known;
+                        self.replaced[*value] = known;
                         return false;
                     }
                 }
@@ -145,7 +143,7 @@ impl Cse<'_> {
                     if let Stmt::While { head, cond, body } = stmt {
                         let scope = self.entries.len();
                         self.statements(head);
-                        *cond = self.replaced[cond.0 as usize];
+                        *cond = self.replaced[*cond];
                         self.statements(body);
                         self.leave(scope);
                     }

@@ -5,8 +5,9 @@
 //! function's own, atomics, calls, barriers, returns. A live read of an alloc makes every store to it
 //! live; a live statement makes the loops and branches around it live, and a live loop its breaks.
 
-use super::alias::{Memory, Reach};
+use super::alias::{Class, Memory, Reach};
 use crate::ir::{Block, Function, Inst, Stmt, Value};
+use loopwright_arena::TiVec;
 use loopwright_threads::interrupt::unwind_if_asked;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -19,9 +20,9 @@ pub fn run(function: &mut Function) {
         nodes: vec![Node::default()],
         operands: Vec::new(),
         jumps: FxHashMap::default(),
-        definition: vec![None; function.values.len()],
-        alloc: vec![None; memory.class_count()],
-        stores: vec![Vec::new(); memory.class_count()],
+        definition: vec![None; function.values.len()].into(),
+        alloc: vec![None; memory.class_count()].into(),
+        stores: vec![Vec::new(); memory.class_count()].into(),
         work: Vec::new(),
     };
     // Nodes are numbered in the order of the walk, which the sweep repeats.
@@ -50,11 +51,11 @@ struct Liveness<'m> {
     /// The breaks and continues of loops.
     jumps: FxHashMap<usize, Vec<usize>>,
     /// The statement that defines each value.
-    definition: Vec<Option<usize>>,
+    definition: TiVec<Value, Option<usize>>,
     /// The alloc that makes each class.
-    alloc: Vec<Option<usize>>,
+    alloc: TiVec<Class, Option<usize>>,
     /// The stores to each class that is an alloc.
-    stores: Vec<Vec<usize>>,
+    stores: TiVec<Class, Vec<usize>>,
     work: Vec<usize>,
 }
 
@@ -71,14 +72,14 @@ impl Liveness<'_> {
                 operands: first..self.operands.len(),
             });
             if let Some(value) = stmt.defined() {
-                self.definition[value.0 as usize] = Some(number);
+                self.definition[value] = Some(number);
             }
             let mut loop_number = innermost;
             let live = match stmt {
                 Stmt::Let(value, inst) => match inst {
                     Inst::Alloc { .. } => {
                         if let Reach::Class(class) = self.memory.reach(*value) {
-                            self.alloc[class.0 as usize] = Some(number);
+                            self.alloc[class] = Some(number);
                         }
                         false
                     }
@@ -87,8 +88,8 @@ impl Liveness<'_> {
                 },
                 Stmt::Store { ptr, .. } | Stmt::TileStore { ptr, .. } => {
                     match self.memory.reach(*ptr) {
-                        Reach::Class(class) if self.alloc[class.0 as usize].is_some() => {
-                            self.stores[class.0 as usize].push(number);
+                        Reach::Class(class) if self.alloc[class].is_some() => {
+                            self.stores[class].push(number);
                             false
                         }
                         _ => true,
@@ -143,11 +144,11 @@ impl Liveness<'_> {
             }
             for at in operands {
                 let operand = self.operands[at];
-                if let Some(definition) = self.definition[operand.0 as usize] {
+                if let Some(definition) = self.definition[operand] {
                     self.mark(definition);
                 }
                 if let Reach::Class(class) = self.memory.reach(operand) {
-                    for store in std::mem::take(&mut self.stores[class.0 as usize]) {
+                    for store in std::mem::take(&mut self.stores[class]) {
                         self.mark(store);
                     }
                 }

@@ -11,6 +11,7 @@
 //! instruction, outside strict mode.
 
 use crate::ir::{Block, Function, Inst, Stmt, Type, Value};
+use loopwright_arena::TiVec;
 use loopwright_ops::{DType, Op, Scalar};
 use loopwright_threads::interrupt::unwind_if_asked;
 use smallvec::SmallVec;
@@ -18,7 +19,7 @@ use smallvec::SmallVec;
 /// Runs the pass. Invariant motion must follow: everything is written where the division was.
 pub fn run(function: &mut Function) {
     let mut pass = Pass {
-        depth: vec![0; function.values.len()],
+        depth: vec![0; function.values.len()].into(),
         function,
         loops: 0,
     };
@@ -29,7 +30,7 @@ pub fn run(function: &mut Function) {
 struct Pass<'f> {
     function: &'f mut Function,
     /// In how many loops each value is defined.
-    depth: Vec<u32>,
+    depth: TiVec<Value, u32>,
     loops: u32,
 }
 
@@ -42,7 +43,7 @@ impl Pass<'_> {
                 Stmt::Let(value, inst) => {
                     if let Inst::Map(Op::Div, operands) = inst
                         && let Type::Vector(DType::F32, lanes) = *self.function.ty(*value)
-                        && self.depth[operands[1].0 as usize] < self.loops
+                        && self.depth[operands[1]] < self.loops
                     {
                         let (dividend, divisor) = (operands[0], operands[1]);
                         self.divide(*value, dividend, divisor, lanes, &mut out);
@@ -77,11 +78,10 @@ impl Pass<'_> {
     }
 
     fn define(&mut self, value: Value) {
-        let at = value.0 as usize;
-        if self.depth.len() <= at {
-            self.depth.resize(at + 1, 0);
+        if self.depth.next_key() <= value {
+            self.depth.resize(usize::from(value) + 1, 0);
         }
-        self.depth[at] = self.loops;
+        self.depth[value] = self.loops;
     }
 
     fn divide(&mut self, value: Value, x: Value, d: Value, lanes: u32, out: &mut Block) {

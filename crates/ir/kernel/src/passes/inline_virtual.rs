@@ -9,6 +9,7 @@
 
 use super::promote;
 use crate::ir::{Block, Function, Inst, Space, Stmt, Type, Value};
+use loopwright_arena::TiVec;
 use loopwright_ops::{DType, Op};
 
 /// Stores to one array that are remembered; a longer run of them is forgotten rather than searched.
@@ -20,14 +21,16 @@ pub fn run(function: &mut Function) {
     promote::run(function);
     let mut body = std::mem::take(&mut function.body);
     let mut inline = Inline {
-        array_of: vec![None; function.values.len()],
-        place: (0..function.values.len() as u32)
+        array_of: vec![None; function.values.len()].into(),
+        place: function
+            .values
+            .keys()
             .map(|value| Place {
-                base: Some(Value(value)),
+                base: Some(value),
                 offset: 0,
             })
             .collect(),
-        replaced: (0..function.values.len() as u32).map(Value).collect(),
+        replaced: function.values.keys().collect(),
         arrays: Vec::new(),
         scopes: Vec::new(),
         function,
@@ -35,7 +38,7 @@ pub fn run(function: &mut Function) {
     inline.scan(&body);
     inline.block(&mut body);
     let dead = |value: Value| {
-        inline.array_of[value.0 as usize].is_some_and(|number| {
+        inline.array_of[value].is_some_and(|number| {
             let array = &inline.arrays[number as usize];
             !array.escapes && array.loads == 0
         })
@@ -82,9 +85,9 @@ impl Array {
 
 struct Inline<'f> {
     function: &'f Function,
-    array_of: Vec<Option<u32>>,
-    place: Vec<Place>,
-    replaced: Vec<Value>,
+    array_of: TiVec<Value, Option<u32>>,
+    place: TiVec<Value, Place>,
+    replaced: TiVec<Value, Value>,
     arrays: Vec<Array>,
     /// For each open block, the arrays stored to in it, with how much was remembered before.
     scopes: Vec<Vec<(u32, usize)>>,
@@ -103,11 +106,11 @@ impl Inline<'_> {
                         ..
                     },
                 ) => {
-                    self.array_of[value.0 as usize] = Some(self.arrays.len() as u32);
+                    self.array_of[*value] = Some(self.arrays.len() as u32);
                     self.arrays.push(Array::default());
                 }
                 Stmt::Let(_, Inst::Load { ptr, .. }) => {
-                    if let Some(array) = self.array_of[ptr.0 as usize] {
+                    if let Some(array) = self.array_of[*ptr] {
                         self.arrays[array as usize].loads += 1;
                     }
                 }
@@ -122,14 +125,14 @@ impl Inline<'_> {
 
     /// The value is used for something else than to load or store through it.
     fn escape(&mut self, value: Value) {
-        if let Some(array) = self.array_of[value.0 as usize] {
+        if let Some(array) = self.array_of[value] {
             self.arrays[array as usize].escapes = true;
         }
     }
 
     /// The array of a pointer, if it is followed.
     fn array(&self, ptr: Value) -> Option<u32> {
-        let number = self.array_of[ptr.0 as usize]?;
+        let number = self.array_of[ptr]?;
         (!self.arrays[number as usize].escapes).then_some(number)
     }
 
@@ -162,14 +165,14 @@ impl Inline<'_> {
     fn statements(&mut self, block: &mut Block) {
         block.retain_mut(|stmt| {
             if !matches!(stmt, Stmt::While { .. }) {
-                stmt.operands_mut(&mut |operand| *operand = self.replaced[operand.0 as usize]);
+                stmt.operands_mut(&mut |operand| *operand = self.replaced[*operand]);
             }
             match stmt {
                 Stmt::Let(value, Inst::Load { ptr, index }) => {
                     if let Some(number) = self.array(*ptr)
                         && let Some(stored) = self.stored(number, *index, *value)
                     {
-                        self.replaced[value.0 as usize] = stored;
+                        self.replaced[*value] = stored;
                         self.arrays[number as usize].loads -= 1;
                         return false;
                     }
@@ -191,7 +194,7 @@ impl Inline<'_> {
                     if let Stmt::While { head, cond, body } = stmt {
                         self.scopes.push(Vec::new());
                         self.statements(head);
-                        *cond = self.replaced[cond.0 as usize];
+                        *cond = self.replaced[*cond];
                         self.statements(body);
                         self.leave();
                     }
@@ -219,7 +222,7 @@ impl Inline<'_> {
             Inst::Map(op @ (Op::Add | Op::Sub), operands)
                 if *self.function.ty(value) == Type::INDEX =>
             {
-                let [left, right] = [operands[0], operands[1]].map(|v| self.place[v.0 as usize]);
+                let [left, right] = [operands[0], operands[1]].map(|v| self.place[v]);
                 match (op, left, right) {
                     (Op::Add, _, Place { base: None, offset }) => Place {
                         offset: left.offset.wrapping_add(offset),
@@ -238,12 +241,12 @@ impl Inline<'_> {
             }
             _ => return,
         };
-        self.place[value.0 as usize] = place;
+        self.place[value] = place;
     }
 
     fn stored(&self, number: u32, index: Value, value: Value) -> Option<Value> {
         let array = &self.arrays[number as usize];
-        let place = self.place[index.0 as usize];
+        let place = self.place[index];
         let found = array.stored[array.alive_from..]
             .iter()
             .rev()
@@ -256,7 +259,7 @@ impl Inline<'_> {
     }
 
     fn store(&mut self, number: u32, index: Value, value: Value) {
-        let place = self.place[index.0 as usize];
+        let place = self.place[index];
         let ty = self.function.ty(value);
         let array = &mut self.arrays[number as usize];
         if array.stored.len() - array.alive_from > MOST_REMEMBERED {

@@ -8,6 +8,7 @@
 
 use super::alias::{Class, Memory, Reach, Write, is_pure, leaves, read_through, returns};
 use crate::ir::{Block, Function, Inst, Stmt, Value};
+use loopwright_arena::TiVec;
 use loopwright_ops::Scalar;
 use loopwright_threads::interrupt::unwind_if_asked;
 use rustc_hash::FxHashMap;
@@ -17,9 +18,9 @@ pub fn run(function: &mut Function) {
     let memory = Memory::of(function);
     let body = std::mem::take(&mut function.body);
     let mut licm = Licm {
-        level: vec![0; function.values.len()],
-        known: vec![None; function.values.len()],
-        replaced: (0..function.values.len() as u32).map(Value).collect(),
+        level: vec![0; function.values.len()].into(),
+        known: vec![None; function.values.len()].into(),
+        replaced: function.values.keys().collect(),
         constants: Vec::new(),
         constant_of: FxHashMap::default(),
         loops: Vec::new(),
@@ -40,7 +41,7 @@ struct Loop {
     /// Whether the statement at hand runs whenever the loop is reached.
     certain: bool,
     /// Whether its body writes anything of a class.
-    written: Vec<bool>,
+    written: TiVec<Class, bool>,
     /// Whether its body writes anything at all.
     writes: bool,
 }
@@ -49,10 +50,10 @@ struct Licm<'f> {
     function: &'f Function,
     memory: Memory,
     /// In how many loops each value is defined.
-    level: Vec<usize>,
-    known: Vec<Option<i64>>,
+    level: TiVec<Value, usize>,
+    known: TiVec<Value, Option<i64>>,
     /// For constants: the one that stays.
-    replaced: Vec<Value>,
+    replaced: TiVec<Value, Value>,
     constants: Block,
     constant_of: FxHashMap<(Scalar, u32), Value>,
     loops: Vec<Loop>,
@@ -63,13 +64,13 @@ impl Licm<'_> {
         unwind_if_asked();
         for mut stmt in block {
             if !matches!(stmt, Stmt::While { .. }) {
-                stmt.operands_mut(&mut |operand| *operand = self.replaced[operand.0 as usize]);
+                stmt.operands_mut(&mut |operand| *operand = self.replaced[*operand]);
             }
             match stmt {
                 Stmt::Let(value, Inst::Const(scalar)) => self.constant(value, scalar),
                 Stmt::Let(value, inst) => {
                     let level = self.level_of(&inst);
-                    self.level[value.0 as usize] = level;
+                    self.level[value] = level;
                     match self.loops.get_mut(level) {
                         Some(outer) => outer.before.push(Stmt::Let(value, inst)),
                         None => out.push(Stmt::Let(value, inst)),
@@ -83,11 +84,11 @@ impl Licm<'_> {
                     kind,
                     body,
                 } => {
-                    let [first, last] = [start, end].map(|bound| self.known[bound.0 as usize]);
+                    let [first, last] = [start, end].map(|bound| self.known[bound]);
                     let runs = matches!((first, last), (Some(first), Some(last)) if first < last);
                     let returns = returns(&body);
                     self.enter(runs, &[&body]);
-                    self.level[var.0 as usize] = self.loops.len();
+                    self.level[var] = self.loops.len();
                     let mut inner = Block::with_capacity(body.len());
                     self.block(body, &mut inner);
                     self.leave(out, returns);
@@ -105,7 +106,7 @@ impl Licm<'_> {
                     self.enter(false, &[&head, &body]);
                     let mut new_head = Block::with_capacity(head.len());
                     self.block(head, &mut new_head);
-                    let cond = self.replaced[cond.0 as usize];
+                    let cond = self.replaced[cond];
                     let mut new_body = Block::with_capacity(body.len());
                     self.block(body, &mut new_body);
                     self.leave(out, returns);
@@ -150,17 +151,17 @@ impl Licm<'_> {
     }
 
     fn enter(&mut self, runs: bool, blocks: &[&Block]) {
-        let mut written = vec![false; self.memory.class_count()];
+        let mut written: TiVec<Class, _> = vec![false; self.memory.class_count()].into();
         let mut writes = false;
         for block in blocks {
             self.memory.writes(block, &mut |write| {
                 writes = true;
                 if let Write::Through(Reach::Class(class)) = write {
-                    written[class.0 as usize] = true;
+                    written[class] = true;
                     return;
                 }
-                for (class, written) in written.iter_mut().enumerate() {
-                    *written |= self.memory.may_change(write, Class(class as u32));
+                for (class, written) in written.iter_mut_enumerated() {
+                    *written |= self.memory.may_change(write, class);
                 }
             });
         }
@@ -192,7 +193,7 @@ impl Licm<'_> {
             return here;
         }
         let mut level = 0;
-        inst.operands(&mut |operand| level = level.max(self.level[operand.0 as usize]));
+        inst.operands(&mut |operand| level = level.max(self.level[*operand]));
         if is_pure(inst) {
             return level;
         }
@@ -202,7 +203,7 @@ impl Licm<'_> {
         let mut stays = here;
         for outer in self.loops[level..].iter().rev() {
             let written = match self.memory.reach(ptr) {
-                Reach::Class(class) => outer.written[class.0 as usize],
+                Reach::Class(class) => outer.written[class],
                 Reach::Anything | Reach::Nothing => outer.writes,
             };
             if !outer.certain || written {
@@ -219,7 +220,7 @@ impl Licm<'_> {
             self.constants.push(Stmt::Let(value, Inst::Const(scalar)));
             value
         });
-        self.replaced[value.0 as usize] = kept;
-        self.known[kept.0 as usize] = scalar.as_i64();
+        self.replaced[value] = kept;
+        self.known[kept] = scalar.as_i64();
     }
 }

@@ -18,6 +18,7 @@ use crate::ir::{
     Value,
 };
 use crate::text::statement_line;
+use loopwright_arena::TiVec;
 use loopwright_ops::{DType, Op, Scalar};
 use smallvec::smallvec;
 
@@ -42,7 +43,7 @@ pub struct StoreSite {
 /// Has a kernel log its stores; gives them by number. Nothing happens to a module without that kernel, or
 /// to a kernel without such stores.
 pub fn log_stores(module: &mut Module, kernel: &str) -> Vec<StoreSite> {
-    let found = module.functions.iter().position(|function| {
+    let found = module.functions.position(|function| {
         function.name == kernel && matches!(function.kind, FunctionKind::Kernel { .. })
     });
     let Some(number) = found else {
@@ -56,7 +57,7 @@ pub fn log_stores(module: &mut Module, kernel: &str) -> Vec<StoreSite> {
     let mut logging = Logging {
         module,
         original: &original,
-        bases: vec![None; original.values.len()],
+        bases: vec![None; original.values.len()].into(),
         function,
         log,
         loops: Vec::new(),
@@ -64,7 +65,7 @@ pub fn log_stores(module: &mut Module, kernel: &str) -> Vec<StoreSite> {
     };
     for param in &original.params {
         if let Some(elements) = elements_of(original.ty(param.value)) {
-            logging.bases[param.value.0 as usize] = Some(Base {
+            logging.bases[param.value] = Some(Base {
                 param: param.value,
                 elements,
                 offsets: Vec::new(),
@@ -99,7 +100,7 @@ struct Logging<'m> {
     module: &'m Module,
     /// The function as it was, for showing its statements.
     original: &'m Function,
-    bases: Vec<Option<Base>>,
+    bases: TiVec<Value, Option<Base>>,
     function: Function,
     log: Value,
     /// The variables of the loops around.
@@ -121,11 +122,11 @@ impl Logging<'_> {
         for mut stmt in block {
             match &mut stmt {
                 Stmt::Let(value, Inst::Offset { ptr, index }) => {
-                    let mut base = self.bases[ptr.0 as usize].clone();
+                    let mut base = self.bases[*ptr].clone();
                     if let Some(base) = &mut base {
                         base.offsets.push(*index);
                     }
-                    self.bases[value.0 as usize] = base;
+                    self.bases[*value] = base;
                 }
                 Stmt::Store { ptr, index, value } => {
                     let (ptr, index, value) = (*ptr, *index, *value);
@@ -159,7 +160,7 @@ impl Logging<'_> {
 
     /// A new site for a statement.
     fn site(&mut self, stmt: &Stmt, ptr: Value, dtype: DType) -> u64 {
-        let base = self.bases[ptr.0 as usize].as_ref();
+        let base = self.bases[ptr].as_ref();
         let base = base.map_or(ptr, |base| base.param);
         // The old value is read where perhaps nothing was before.
         for param in &mut self.function.params {
@@ -181,7 +182,7 @@ impl Logging<'_> {
     }
 
     fn name(&self, value: Value) -> String {
-        match self.original.values[value.0 as usize].name.as_str() {
+        match self.original.values[value].name.as_str() {
             "" => value.0.to_string(),
             name => name.to_owned(),
         }
@@ -191,7 +192,7 @@ impl Logging<'_> {
     fn store(&mut self, site: u64, ptr: Value, index: Value, value: Value, out: &mut Block) {
         let ty = self.function.ty(value).clone();
         let old = self.define(ty.clone(), Inst::Load { ptr, index }, out);
-        let base = self.bases[ptr.0 as usize].clone();
+        let base = self.bases[ptr].clone();
         let mut first = index;
         let mut elements = elements_of(self.function.ty(ptr)).unwrap_or(1);
         if let Some(base) = base {
@@ -312,7 +313,7 @@ mod tests {
     use super::*;
     use crate::Argument;
     use crate::interpret::{Grid, interpret};
-    use crate::{parse, validate};
+    use crate::{FunctionId, parse, validate};
     use loopwright_text::Source;
 
     const TEXT: &str = "\
@@ -416,7 +417,7 @@ kernel @k(%a: write ptr<global, f32>, %b: write ptr<global, i32x2>, %c: readwrit
         let mut none = module();
         let before = none.clone();
         assert!(log_stores(&mut none, "another").is_empty());
-        none.functions[0].body.truncate(2);
+        none.functions[FunctionId(0)].body.truncate(2);
         let truncated = none.clone();
         assert!(log_stores(&mut none, "k").is_empty());
         assert_eq!(none, truncated);

@@ -5,6 +5,7 @@
 //! arrays once the loops over the tile are written out.
 
 use crate::ir::{Block, Function, Inst, Space, Stmt, Type, Value};
+use loopwright_arena::TiVec;
 use loopwright_ops::{DType, Scalar};
 use loopwright_threads::interrupt::unwind_if_asked;
 
@@ -14,8 +15,8 @@ const MOST_PIECES: usize = 256;
 /// Runs the pass.
 pub fn run(function: &mut Function) {
     let mut scan = Scan {
-        array_of: vec![None; function.values.len()],
-        known: vec![None; function.values.len()],
+        array_of: vec![None; function.values.len()].into(),
+        known: vec![None; function.values.len()].into(),
         arrays: Vec::new(),
     };
     scan.block(function, &function.body);
@@ -82,8 +83,8 @@ impl Array {
 
 struct Scan {
     /// The array a pointer points at, if it is an alloc's own.
-    array_of: Vec<Option<u32>>,
-    known: Vec<Option<i64>>,
+    array_of: TiVec<Value, Option<u32>>,
+    known: TiVec<Value, Option<i64>>,
     arrays: Vec<Array>,
 }
 
@@ -93,7 +94,7 @@ impl Scan {
         for stmt in block {
             match stmt {
                 Stmt::Let(value, Inst::Const(scalar)) if scalar.dtype() == DType::I64 => {
-                    self.known[value.0 as usize] = scalar.as_i64();
+                    self.known[*value] = scalar.as_i64();
                 }
                 Stmt::Let(
                     value,
@@ -105,7 +106,7 @@ impl Scan {
                         count,
                     },
                 ) => {
-                    self.array_of[value.0 as usize] = Some(self.arrays.len() as u32);
+                    self.array_of[*value] = Some(self.arrays.len() as u32);
                     self.arrays.push(Array {
                         ty: ty.clone(),
                         count: *count,
@@ -130,17 +131,17 @@ impl Scan {
 
     /// The value is used in a way that needs an array to stay as it is, should it point at one.
     fn refuse(&mut self, value: Value) {
-        if let Some(array) = self.array_of[value.0 as usize] {
+        if let Some(array) = self.array_of[value] {
             self.arrays[array as usize].refused = true;
         }
     }
 
     fn access(&mut self, ptr: Value, index: Value, ty: &Type) {
-        let Some(array) = self.array_of[ptr.0 as usize] else {
+        let Some(array) = self.array_of[ptr] else {
             return;
         };
         let array = &mut self.arrays[array as usize];
-        let start = self.known[index.0 as usize].and_then(|at| u64::try_from(at).ok());
+        let start = self.known[index].and_then(|at| u64::try_from(at).ok());
         // A vector through a pointer to vectors is one element; through one to scalars, several.
         let lanes = if *ty == array.ty { 1 } else { ty.lanes() };
         match start {
@@ -156,8 +157,8 @@ impl Scan {
 
 struct Split<'f> {
     function: &'f mut Function,
-    array_of: Vec<Option<u32>>,
-    known: Vec<Option<i64>>,
+    array_of: TiVec<Value, Option<u32>>,
+    known: TiVec<Value, Option<i64>>,
     arrays: Vec<Array>,
     zero: Value,
 }
@@ -188,7 +189,7 @@ impl Split<'_> {
 
     /// Puts the pieces of an array in its place; says whether it is taken apart at all.
     fn split(&mut self, value: Value, out: &mut Block) -> bool {
-        let Some(number) = self.array_of[value.0 as usize] else {
+        let Some(number) = self.array_of[value] else {
             return false;
         };
         let Array { ty, pieces, .. } = &mut self.arrays[number as usize];
@@ -198,7 +199,7 @@ impl Split<'_> {
                 Type::Scalar(dtype) => Type::of(*dtype, piece.lanes),
                 other => other.clone(),
             };
-            let name = match self.function.values[value.0 as usize].name.as_str() {
+            let name = match self.function.values[value].name.as_str() {
                 "" => String::new(),
                 name => format!("{name}_{}", piece.start),
             };
@@ -220,8 +221,8 @@ impl Split<'_> {
 
     /// The alloc that has taken the place of an element.
     fn piece(&self, ptr: Value, index: Value) -> Option<Value> {
-        let array = &self.arrays[self.array_of.get(ptr.0 as usize).copied().flatten()? as usize];
-        let start = u64::try_from(self.known.get(index.0 as usize).copied().flatten()?).ok()?;
+        let array = &self.arrays[self.array_of.get(ptr).copied().flatten()? as usize];
+        let start = u64::try_from(self.known.get(index).copied().flatten()?).ok()?;
         let at = array
             .pieces
             .binary_search_by_key(&start, |piece| piece.start)

@@ -5,6 +5,7 @@
 
 use super::alias::{Class, Memory, Reach};
 use crate::ir::{Block, Function, Inst, Space, Stmt, Type, Value};
+use loopwright_arena::TiVec;
 use loopwright_threads::interrupt::unwind_if_asked;
 use rustc_hash::FxHashMap;
 
@@ -22,7 +23,7 @@ pub fn run(function: &mut Function) {
 pub fn all(function: &mut Function) {
     let memory = Memory::of(function);
     let mut sharing = Sharing {
-        shareable: vec![true; memory.class_count()],
+        shareable: vec![true; memory.class_count()].into(),
         memory: &memory,
         instead: FxHashMap::default(),
     };
@@ -65,7 +66,7 @@ type Kind = (Type, u64);
 struct Sharing<'m> {
     memory: &'m Memory,
     /// By class: whether only this function, and nothing that goes on beside it, touches the memory.
-    shareable: Vec<bool>,
+    shareable: TiVec<Class, bool>,
     /// The arrays that have become others.
     instead: FxHashMap<Value, Value>,
 }
@@ -77,7 +78,7 @@ impl Sharing<'_> {
             if let Stmt::AsyncCopy { dst, src, .. } = stmt {
                 for end in [dst.0, src.0] {
                     if let Reach::Class(class) = self.memory.reach(end) {
-                        self.shareable[class.0 as usize] = false;
+                        self.shareable[class] = false;
                     }
                 }
             }
@@ -141,7 +142,7 @@ impl Sharing<'_> {
             return None;
         };
         let fits = *count > 1 && self.memory.is_contained(class);
-        (fits && self.shareable[class.0 as usize]).then(|| (*value, class, (ty.clone(), *count)))
+        (fits && self.shareable[class]).then(|| (*value, class, (ty.clone(), *count)))
     }
 
     /// The first and the last statement of a block that touch each class of memory.

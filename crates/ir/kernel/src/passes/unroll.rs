@@ -6,6 +6,7 @@
 
 use super::alias::jumps;
 use crate::ir::{Block, Function, Inst, LoopKind, Stmt, Value};
+use loopwright_arena::TiVec;
 use loopwright_ops::{DType, Scalar};
 use loopwright_threads::interrupt::unwind_if_asked;
 
@@ -19,8 +20,8 @@ const MOST_STATEMENTS: i128 = 4096;
 pub fn run(function: &mut Function) {
     let body = std::mem::take(&mut function.body);
     let mut unroll = Unroll {
-        known: vec![None; function.values.len()],
-        copies: Vec::new(),
+        known: vec![None; function.values.len()].into(),
+        copies: TiVec::new(),
         function,
     };
     let mut out = Block::with_capacity(body.len());
@@ -31,14 +32,14 @@ pub fn run(function: &mut Function) {
 struct Unroll<'f> {
     function: &'f mut Function,
     /// Values that are constant `i64`s.
-    known: Vec<Option<i64>>,
+    known: TiVec<Value, Option<i64>>,
     /// While a body is copied: what each of its values has become.
-    copies: Vec<Option<Value>>,
+    copies: TiVec<Value, Option<Value>>,
 }
 
 impl Unroll<'_> {
     fn known(&self, value: Value) -> Option<i128> {
-        self.known[value.0 as usize].map(i128::from)
+        self.known[value].map(i128::from)
     }
 
     /// Moves a block's statements to `out`; says how many there are, inner ones included.
@@ -48,7 +49,7 @@ impl Unroll<'_> {
         for mut stmt in block {
             match &mut stmt {
                 Stmt::Let(value, Inst::Const(scalar)) if scalar.dtype() == DType::I64 => {
-                    self.known[value.0 as usize] = scalar.as_i64();
+                    self.known[*value] = scalar.as_i64();
                 }
                 Stmt::For {
                     var,
@@ -104,7 +105,7 @@ impl Unroll<'_> {
             let at = (start + trip * step) as i64;
             self.copies.resize(self.function.values.len(), None);
             let copy = self.copy_value(var);
-            self.known[copy.0 as usize] = Some(at);
+            self.known[copy] = Some(at);
             out.push(Stmt::Let(copy, Inst::Const(Scalar::i64(at))));
             self.copy(body, out);
         }
@@ -112,17 +113,17 @@ impl Unroll<'_> {
 
     /// A new value in the place of `value`.
     fn copy_value(&mut self, value: Value) -> Value {
-        let info = &self.function.values[value.0 as usize];
+        let info = &self.function.values[value];
         let (ty, name) = (info.ty.clone(), info.name.clone());
         let copy = self.function.value(ty, name);
-        self.known.push(self.known[value.0 as usize]);
-        self.copies[value.0 as usize] = Some(copy);
+        self.known.push(self.known[value]);
+        self.copies[value] = Some(copy);
         copy
     }
 
     /// What a value has become in the copy.
     fn renamed(&self, value: Value) -> Value {
-        match self.copies.get(value.0 as usize) {
+        match self.copies.get(value) {
             Some(Some(copy)) => *copy,
             _ => value,
         }

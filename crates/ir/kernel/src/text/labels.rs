@@ -23,7 +23,7 @@ impl<'a> Labels<'a> {
 
     /// Writes `%label`.
     pub(crate) fn write(&self, out: &mut String, value: Value) {
-        let name = match self.function.values.get(value.0 as usize) {
+        let name = match self.function.values.get(value) {
             Some(info) => info.name.as_str(),
             None => "",
         };
@@ -34,7 +34,7 @@ impl<'a> Labels<'a> {
 
 /// One value's `%label`, for messages; without the table that a whole function is printed with.
 pub(crate) fn value_label(function: &Function, value: Value) -> String {
-    let name = match function.values.get(value.0 as usize) {
+    let name = match function.values.get(value) {
         Some(info) => info.name.as_str(),
         None => "",
     };

@@ -9,6 +9,7 @@ use crate::ir::{
     TileType, Type, Value,
 };
 use crate::valid::{ValidationError, validate};
+use loopwright_arena::TiVec;
 use loopwright_ops::DType;
 use loopwright_text::{Cursor, Diagnostic, Source, Span, Token};
 use rustc_hash::FxHashMap;
@@ -45,8 +46,8 @@ pub fn parse_unvalidated(source: &Source) -> Result<(Module, Places), Diagnostic
 /// Where the parts of a module stand in the source it was read from.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    structs: Vec<Span>,
-    functions: Vec<FunctionPlaces>,
+    structs: TiVec<StructId, Span>,
+    functions: TiVec<FunctionId, FunctionPlaces>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -61,8 +62,8 @@ impl Places {
     pub fn diagnostic(&self, error: &ValidationError) -> Diagnostic {
         let at = error.place();
         let span = match (at.declared_struct, at.function) {
-            (Some(StructId(id)), _) => self.structs.get(id as usize).copied(),
-            (None, Some(FunctionId(id))) => self.functions.get(id as usize).map(|function| {
+            (Some(id), _) => self.structs.get(id).copied(),
+            (None, Some(id)) => self.functions.get(id).map(|function| {
                 at.statement
                     .and_then(|index| function.statements.get(index as usize).copied())
                     .unwrap_or(function.name)
@@ -114,7 +115,7 @@ impl Parser {
                         Token::Name(name) | Token::Text(name) => name.clone(),
                         _ => continue,
                     };
-                    let id = StructId(self.structs.len() as u32);
+                    let id = StructId::from(self.structs.len());
                     if self.structs.insert(name.clone(), id).is_some() {
                         return Err(Diagnostic::new(
                             span,
@@ -136,7 +137,7 @@ impl Parser {
                         }
                         _ => continue,
                     };
-                    let id = FunctionId(self.functions.len() as u32);
+                    let id = FunctionId::from(self.functions.len());
                     if self.functions.insert(name.clone(), id).is_some() {
                         return Err(Diagnostic::new(
                             span,

@@ -157,7 +157,7 @@ impl<'a> Printer<'a> {
                 self.ty(element);
                 self.show(format_args!(", {count}>"));
             }
-            Type::Struct(id) => match self.module.structs.get(id.0 as usize) {
+            Type::Struct(id) => match self.module.structs.get(*id) {
                 Some(declared) => write_struct_name(self.out, &declared.name),
                 None => self.show(format_args!("\"struct {}\"", id.0)),
             },
@@ -173,7 +173,7 @@ impl<'a> Printer<'a> {
 
     fn type_of(&self, value: Value) -> Option<&'a Type> {
         let (function, _) = self.function?;
-        function.values.get(value.0 as usize).map(|info| &info.ty)
+        function.values.get(value).map(|info| &info.ty)
     }
 
     fn type_of_value(&mut self, value: Value) {
@@ -214,7 +214,7 @@ impl<'a> Printer<'a> {
 
     fn call(&mut self, function: FunctionId, arguments: &[Value]) {
         self.put("call @");
-        match self.module.functions.get(function.0 as usize) {
+        match self.module.functions.get(function) {
             Some(function) => write_name(self.out, &function.name),
             None => self.show(format_args!("\"function {}\"", function.0)),
         }
@@ -432,7 +432,7 @@ impl<'a> Printer<'a> {
     /// The field's name, or its number where the name does not tell.
     fn field(&mut self, ptr: Value, field: u32) {
         let fields = match self.type_of(ptr).and_then(Type::pointee) {
-            Some(Type::Struct(id)) => match self.module.structs.get(id.0 as usize) {
+            Some(Type::Struct(id)) => match self.module.structs.get(*id) {
                 Some(declared) => declared.fields.as_slice(),
                 None => &[],
             },

@@ -3,17 +3,18 @@
 use super::{Fault, ValidationError, at_function};
 use crate::ir::{FunctionId, Module, Stmt};
 use crate::text::statement_line;
+use loopwright_arena::TiVec;
 
 /// The calls of a module, collected while its functions are walked.
 pub(super) struct CallGraph<'a> {
     module: &'a Module,
-    calls: Vec<Vec<Call<'a>>>,
+    calls: TiVec<FunctionId, Vec<Call<'a>>>,
     /// Whether a function has a barrier, itself or through what it calls.
-    barriers: Vec<bool>,
+    barriers: TiVec<FunctionId, bool>,
 }
 
 struct Call<'a> {
-    callee: usize,
+    callee: FunctionId,
     /// The statement and its number.
     at: Option<(u32, &'a Stmt)>,
     /// Whether it stands in a loop of independent iterations.
@@ -32,7 +33,7 @@ impl<'a> CallGraph<'a> {
         CallGraph {
             module,
             calls: module.functions.iter().map(|_| Vec::new()).collect(),
-            barriers: vec![false; module.functions.len()],
+            barriers: vec![false; module.functions.len()].into(),
         }
     }
 
@@ -43,22 +44,22 @@ impl<'a> CallGraph<'a> {
         at: Option<(u32, &'a Stmt)>,
         independent: bool,
     ) {
-        self.calls[caller.0 as usize].push(Call {
-            callee: callee.0 as usize,
+        self.calls[caller].push(Call {
+            callee,
             at,
             independent,
         });
     }
 
     pub(super) fn barrier(&mut self, function: FunctionId) {
-        self.barriers[function.0 as usize] = true;
+        self.barriers[function] = true;
     }
 
     /// Walks the graph depth first, callees before callers. The stack is explicit: a chain of calls
     /// may be as long as the module.
     pub(super) fn check(mut self) -> Result<(), ValidationError> {
-        let mut visits = vec![Visit::New; self.calls.len()];
-        for start in 0..self.calls.len() {
+        let mut visits: TiVec<FunctionId, _> = vec![Visit::New; self.calls.len()].into();
+        for start in self.calls.keys() {
             if visits[start] != Visit::New {
                 continue;
             }
@@ -101,12 +102,12 @@ impl<'a> CallGraph<'a> {
         Ok(())
     }
 
-    fn name(&self, function: usize) -> String {
+    fn name(&self, function: FunctionId) -> String {
         format!("@{}", self.module.functions[function].name)
     }
 
-    fn error(&self, caller: usize, call: &Call<'a>, fault: Fault) -> ValidationError {
-        let mut error = at_function(self.module, FunctionId(caller as u32), Box::new(fault));
+    fn error(&self, caller: FunctionId, call: &Call<'a>, fault: Fault) -> ValidationError {
+        let mut error = at_function(self.module, caller, Box::new(fault));
         if let Some((index, stmt)) = call.at {
             let function = &self.module.functions[caller];
             error.place.statement = Some(index);

@@ -63,11 +63,11 @@ impl<'a> FunctionValidator<'a, '_> {
                 self.expect_pointer("the pointer", *ptr)?;
                 self.expect_index("the index", *index)?;
                 self.result(value, self.used(*ptr)?)?;
-                known.root = self.known[ptr.0 as usize].root;
+                known.root = self.known[*ptr].root;
             }
             Inst::Field { ptr, field } => {
                 self.field(value, *ptr, *field)?;
-                known.root = self.known[ptr.0 as usize].root;
+                known.root = self.known[*ptr].root;
             }
             Inst::Elements(ptr) => {
                 let (space, Type::Array(element, _)) = self.expect_pointer("the pointer", *ptr)?
@@ -75,7 +75,7 @@ impl<'a> FunctionValidator<'a, '_> {
                     return Err(self.mismatch("the operand", *ptr, "a pointer to an array"));
                 };
                 self.pointer_result(value, space, element)?;
-                known.root = self.known[ptr.0 as usize].root;
+                known.root = self.known[*ptr].root;
             }
             Inst::Splat(scalar) => {
                 let dtype = self.expect_scalar("the operand", *scalar)?;
@@ -240,7 +240,7 @@ impl<'a> FunctionValidator<'a, '_> {
         let (space, Type::Struct(id)) = self.expect_pointer("the pointer", ptr)? else {
             return Err(self.mismatch("the operand", ptr, "a pointer to a struct"));
         };
-        let declared = &self.module.structs[id.0 as usize];
+        let declared = &self.module.structs[*id];
         match declared.fields.get(field as usize) {
             Some((_, ty)) => self.pointer_result(value, space, ty),
             None => Err(Box::new(Fault::FieldRange {

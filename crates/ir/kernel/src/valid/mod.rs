@@ -16,6 +16,7 @@ use crate::ir::{
     Access, Function, FunctionId, FunctionKind, Module, Space, Stmt, StructId, Type, Value,
 };
 use crate::text::{statement_line, type_text, value_label};
+use loopwright_arena::TiVec;
 use loopwright_ops::{DType, Scalar};
 use rustc_hash::FxHashSet;
 
@@ -24,8 +25,8 @@ pub fn validate(module: &Module) -> Result<(), ValidationError> {
     types::structs(module)?;
     signatures(module)?;
     let mut graph = calls::CallGraph::new(module);
-    for id in 0..module.functions.len() {
-        FunctionValidator::new(module, FunctionId(id as u32), &mut graph).run()?;
+    for id in module.functions.keys() {
+        FunctionValidator::new(module, id, &mut graph).run()?;
     }
     graph.check()
 }
@@ -35,7 +36,7 @@ type Check<T = ()> = Result<T, Box<Fault>>;
 /// Checks what calls rely on: that parameters exist and have types.
 fn signatures(module: &Module) -> Result<(), ValidationError> {
     let mut names = FxHashSet::default();
-    for (id, function) in module.functions.iter().enumerate() {
+    for (id, function) in module.functions.iter_enumerated() {
         let checked = if names.insert(function.name.as_str()) {
             signature(module, function)
         } else {
@@ -44,14 +45,14 @@ fn signatures(module: &Module) -> Result<(), ValidationError> {
                 name: function.name.clone(),
             }))
         };
-        checked.map_err(|fault| at_function(module, FunctionId(id as u32), fault))?;
+        checked.map_err(|fault| at_function(module, id, fault))?;
     }
     Ok(())
 }
 
 fn signature(module: &Module, function: &Function) -> Check {
     for param in &function.params {
-        let Some(info) = function.values.get(param.value.0 as usize) else {
+        let Some(info) = function.values.get(param.value) else {
             return Err(Box::new(Fault::NoSuchValue(param.value.0)));
         };
         if let (FunctionKind::Kernel { .. }, Type::Pointer(Space::Private, _) | Type::Tile(_)) =
@@ -85,7 +86,7 @@ fn at_struct(module: &Module, id: StructId, fault: Box<Fault>) -> ValidationErro
             declared_struct: Some(id),
             ..Place::default()
         },
-        item: format!("struct `{}`", module.structs[id.0 as usize].name),
+        item: format!("struct `{}`", module.structs[id].name),
         statement: None,
         fault,
     }
@@ -97,7 +98,7 @@ fn at_function(module: &Module, id: FunctionId, fault: Box<Fault>) -> Validation
             function: Some(id),
             ..Place::default()
         },
-        item: format!("@{}", module.functions[id.0 as usize].name),
+        item: format!("@{}", module.functions[id].name),
         statement: None,
         fault,
     }
@@ -136,7 +137,7 @@ struct FunctionValidator<'a, 'g> {
     id: FunctionId,
     function: &'a Function,
     graph: &'g mut calls::CallGraph<'a>,
-    known: Vec<Known>,
+    known: TiVec<Value, Known>,
     /// The values defined in the open blocks, innermost last.
     visible: Vec<Value>,
     /// The loops around the statement, innermost last.
@@ -155,7 +156,7 @@ impl<'a, 'g> FunctionValidator<'a, 'g> {
         id: FunctionId,
         graph: &'g mut calls::CallGraph<'a>,
     ) -> FunctionValidator<'a, 'g> {
-        let function = &module.functions[id.0 as usize];
+        let function = &module.functions[id];
         let unknown = Known {
             state: State::Undefined,
             root: None,
@@ -166,7 +167,7 @@ impl<'a, 'g> FunctionValidator<'a, 'g> {
             id,
             function,
             graph,
-            known: vec![unknown; function.values.len()],
+            known: vec![unknown; function.values.len()].into(),
             visible: Vec::new(),
             regions: Vec::new(),
             independent: 0,
@@ -186,7 +187,7 @@ impl<'a, 'g> FunctionValidator<'a, 'g> {
         let function = self.function;
         for (index, param) in function.params.iter().enumerate() {
             self.define(param.value)?;
-            self.known[param.value.0 as usize].root = Some(index as u32);
+            self.known[param.value].root = Some(index as u32);
         }
         self.statements(&function.body)?;
         self.current = None;
@@ -220,10 +221,10 @@ impl<'a, 'g> FunctionValidator<'a, 'g> {
 
     fn define(&mut self, value: Value) -> Check {
         let function = self.function;
-        if let Some(info) = function.values.get(value.0 as usize) {
+        if let Some(info) = function.values.get(value) {
             types::value_type(self.module, &info.ty)?;
         }
-        match self.known.get_mut(value.0 as usize) {
+        match self.known.get_mut(value) {
             None => Err(Box::new(Fault::NoSuchValue(value.0))),
             Some(known) if known.state != State::Undefined => Err(Box::new(Fault::Redefined {
                 value: value_label(function, value),
@@ -238,9 +239,8 @@ impl<'a, 'g> FunctionValidator<'a, 'g> {
 
     /// The type of a value that is used here.
     fn used(&self, value: Value) -> Check<&'a Type> {
-        let index = value.0 as usize;
-        match self.known.get(index).map(|known| known.state) {
-            Some(State::Visible) => Ok(&self.function.values[index].ty),
+        match self.known.get(value).map(|known| known.state) {
+            Some(State::Visible) => Ok(&self.function.values[value].ty),
             Some(State::Undefined) => Err(Box::new(Fault::Undefined {
                 value: self.label(value),
             })),
@@ -263,7 +263,7 @@ impl<'a, 'g> FunctionValidator<'a, 'g> {
 
     /// The fault of a value that is not what it must be.
     fn mismatch(&self, what: &str, value: Value, expected: impl Into<String>) -> Box<Fault> {
-        let got = match self.function.values.get(value.0 as usize) {
+        let got = match self.function.values.get(value) {
             Some(info) => self.show(&info.ty),
             None => String::new(),
         };
@@ -326,7 +326,7 @@ impl<'a, 'g> FunctionValidator<'a, 'g> {
 
     /// The access of the parameter that a pointer comes from.
     fn access(&self, ptr: Value) -> Option<(Access, Value)> {
-        let root = self.known.get(ptr.0 as usize)?.root?;
+        let root = self.known.get(ptr)?.root?;
         let param = self.function.params.get(root as usize)?;
         Some((param.access, param.value))
     }

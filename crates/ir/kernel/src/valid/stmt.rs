@@ -16,7 +16,7 @@ impl<'a> FunctionValidator<'a, '_> {
     /// Ends the visibility of what was defined since.
     fn close(&mut self, outer: usize) {
         for value in self.visible.drain(outer..) {
-            self.known[value.0 as usize].state = State::Gone;
+            self.known[value].state = State::Gone;
         }
     }
 
@@ -33,12 +33,12 @@ impl<'a> FunctionValidator<'a, '_> {
         unwind_if_asked();
         match stmt {
             Stmt::Let(value, inst) => {
-                let Some(info) = self.function.values.get(value.0 as usize) else {
+                let Some(info) = self.function.values.get(*value) else {
                     return Err(Box::new(Fault::NoSuchValue(value.0)));
                 };
                 let Known { root, constant, .. } = self.inst(*value, &info.ty, inst)?;
                 self.define(*value)?;
-                let known = &mut self.known[value.0 as usize];
+                let known = &mut self.known[*value];
                 known.root = root;
                 known.constant = constant;
                 Ok(())
@@ -72,7 +72,7 @@ impl<'a> FunctionValidator<'a, '_> {
                 self.expect_index("the start", *start)?;
                 self.expect_index("the end", *end)?;
                 self.expect_index("the step", *step)?;
-                if let Some(step) = self.known[step.0 as usize]
+                if let Some(step) = self.known[*step]
                     .constant
                     .and_then(|scalar| scalar.as_i64())
                     && step < 1
@@ -200,7 +200,7 @@ impl<'a> FunctionValidator<'a, '_> {
     /// Checks a call and gives what the function returns.
     pub(super) fn call(&mut self, id: FunctionId, arguments: &[Value]) -> Check<Option<&'a Type>> {
         let module = self.module;
-        let Some(callee) = module.functions.get(id.0 as usize) else {
+        let Some(callee) = module.functions.get(id) else {
             return Err(Box::new(Fault::NoSuchFunction(id.0)));
         };
         if let FunctionKind::Kernel { .. } = callee.kind {
@@ -233,7 +233,7 @@ impl<'a> FunctionValidator<'a, '_> {
     }
 
     pub(super) fn function_name(&self, id: FunctionId) -> String {
-        match self.module.functions.get(id.0 as usize) {
+        match self.module.functions.get(id) {
             Some(function) => format!("@{}", function.name),
             None => format!("function number {}", id.0),
         }

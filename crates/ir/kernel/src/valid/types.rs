@@ -9,8 +9,7 @@ use rustc_hash::FxHashSet;
 /// which rules out that one holds itself and lets emitters declare them in order.
 pub(super) fn structs(module: &Module) -> Result<(), ValidationError> {
     let mut names = FxHashSet::default();
-    for (id, declared) in module.structs.iter().enumerate() {
-        let id = StructId(id as u32);
+    for (id, declared) in module.structs.iter_enumerated() {
         let checked = if names.insert(declared.name.as_str()) {
             fields(module, id)
         } else {
@@ -30,7 +29,7 @@ fn duplicate(what: &'static str, name: &str) -> Check {
 
 fn fields(module: &Module, id: StructId) -> Check {
     let mut names = FxHashSet::default();
-    for (name, ty) in &module.structs[id.0 as usize].fields {
+    for (name, ty) in &module.structs[id].fields {
         if !names.insert(name.as_str()) {
             return duplicate("field", name);
         }
@@ -41,7 +40,7 @@ fn fields(module: &Module, id: StructId) -> Check {
         if let Type::Struct(inner) = held
             && inner.0 >= id.0
         {
-            return match module.structs.get(inner.0 as usize) {
+            return match module.structs.get(*inner) {
                 Some(declared) => Err(Box::new(Fault::StructOrder {
                     field: name.clone(),
                     holds: declared.name.clone(),
@@ -85,7 +84,7 @@ pub(super) fn memory_type(module: &Module, ty: &Type, space: Option<Space>) -> C
                 return Err(not_allowed(module, ty, "an array has at least one element"));
             }
             Type::Array(element, _) => element,
-            Type::Struct(id) if (id.0 as usize) < module.structs.len() => return Ok(()),
+            Type::Struct(id) if module.structs.get(*id).is_some() => return Ok(()),
             Type::Struct(id) => return Err(Box::new(Fault::NoSuchStruct(id.0))),
             Type::Tile(tile) if tile.rows == 0 || tile.cols == 0 => {
                 return Err(not_allowed(module, ty, "a tile has at least one element"));

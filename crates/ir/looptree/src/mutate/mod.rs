@@ -239,8 +239,8 @@ impl Mutation {
 
     /// Whether every node and dimension that it names is one of the graph.
     pub(crate) fn belongs_to(&self, graph: &Graph) -> bool {
-        let node = |node: &NodeId| (node.0 as usize) < graph.node_ids().count();
-        let dim = |dim: DimId| (dim.0 as usize) < graph.dims().len();
+        let node = |node: &NodeId| usize::from(*node) < graph.node_ids().count();
+        let dim = |dim: DimId| usize::from(dim) < graph.dims().len();
         node(&self.node())
             && match self {
                 Mutation::Split { name, .. }

@@ -188,7 +188,7 @@ impl Draft<'_> {
 
     /// Takes a node into the pool.
     pub(super) fn note(&mut self, node: NodeId, bound: f64) {
-        self.bounds.resize(node.0 as usize + 1, 1.0);
+        self.bounds.resize(usize::from(node) + 1, 1.0);
         self.bounds[node] = bound;
         self.pool.push(node);
     }
@@ -357,7 +357,7 @@ impl Draft<'_> {
     fn scalar_constant(&mut self, dtype: DType) -> NodeId {
         let value = random_scalar(self.rng, dtype, self.arithmetic);
         let node = self.builder.constant(value);
-        self.bounds.resize(node.0 as usize + 1, 1.0);
+        self.bounds.resize(usize::from(node) + 1, 1.0);
         self.bounds[node] = WHOLE_INPUT as f64;
         node
     }

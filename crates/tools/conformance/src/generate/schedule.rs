@@ -91,7 +91,7 @@ fn repeats_too_often(plan: &Plan, program: &Graph, binding: &Binding) -> bool {
         dims.sort_unstable();
         dims.dedup();
         // What a stage made of a dimension is no larger than that.
-        let sizes = dims.iter().map(|dim| match (dim.0 as usize) < written {
+        let sizes = dims.iter().map(|dim| match usize::from(*dim) < written {
             true => binding.size(*dim).max(1),
             false => 8,
         });

@@ -152,8 +152,8 @@ fn visit(field: Type) -> Module {
     let sum = b.call(FunctionId(0), &[third, eleven], Type::Scalar(DType::I32));
     b.store(array, zero, sum);
     Module {
-        structs,
-        functions: vec![f.finish(), b.finish()],
+        structs: structs.into(),
+        functions: vec![f.finish(), b.finish()].into(),
     }
 }
 

@@ -90,8 +90,8 @@ const KERNEL: FunctionKind = FunctionKind::Kernel { group: None };
 /// A module without structs.
 pub(crate) fn module(functions: Vec<Function>) -> Module {
     Module {
-        structs: Vec::new(),
-        functions,
+        functions: functions.into(),
+        ..Module::default()
     }
 }
 

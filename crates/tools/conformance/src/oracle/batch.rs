@@ -4,6 +4,7 @@ use super::memory::{Memory, Slot};
 use super::{Blame, KERNEL, Mismatch, Oracle, Prepared, panic_message};
 use loopwright_backend::{Argument, BackendError, CompileUnit, Executable, KernelLaunch};
 use loopwright_graph::{Array, NodeId};
+use loopwright_kernel::FunctionId;
 use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -169,6 +170,6 @@ fn named(launch: &KernelLaunch, name: String) -> KernelLaunch {
         "a lowered program is one kernel and has no structs"
     );
     let mut launch = launch.clone();
-    launch.module.functions[0].name = name;
+    launch.module.functions[FunctionId(0)].name = name;
     launch
 }

@@ -163,7 +163,7 @@ impl Search<'_> {
     fn value_of(&self, node: NodeId) -> Option<Array> {
         node_values(&self.best.case)?
             .into_iter()
-            .nth(node.0 as usize)
+            .nth(usize::from(node))
     }
 
     fn smaller_dims(&mut self) {

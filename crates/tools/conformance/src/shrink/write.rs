@@ -57,7 +57,7 @@ pub(crate) fn schedule_text(graph: &Graph, schedule: &Schedule) -> String {
         Err(error) => {
             let nodes = program.node_ids().count();
             let written = schedule.steps.iter();
-            let written = written.filter(|step| (step.node.0 as usize) < nodes);
+            let written = written.filter(|step| usize::from(step.node) < nodes);
             let steps = Schedule::of_steps(written.cloned().collect());
             format!("# {error}\n{}", print_schedule(&program, &steps))
         }

@@ -676,7 +676,7 @@ fn foreign_excuse(
 /// Whether all that a step folds is the neutral element, for the inputs that are tried.
 fn folds_nothing(subject: &Subject, rng: &mut Rng, node: NodeId) -> bool {
     let graph = &subject.case.graph;
-    if node.0 as usize >= graph.node_ids().count() {
+    if usize::from(node) >= graph.node_ids().count() {
         return false;
     }
     let (NodeOp::Reduce { op, acc, .. } | NodeOp::Scan { op, acc, .. }) = &graph.node(node).op

@@ -130,7 +130,7 @@ impl<'m> Compiler<'m> {
             Inst::Field { ptr, field } => {
                 let (_, pointee) = self.pointer(*ptr)?;
                 let fields = match pointee {
-                    Type::Struct(id) => self.module.structs.get(id.0 as usize),
+                    Type::Struct(id) => self.module.structs.get(*id),
                     _ => None,
                 };
                 let bytes = fields.and_then(|s| {
@@ -293,7 +293,7 @@ impl<'m> Compiler<'m> {
                     value: self.scalar(*replacement, dtype)?,
                 }
             }
-            Inst::Call(function, args) => return self.call(function.0, args, Some(value)),
+            Inst::Call(function, args) => return self.call(*function, args, Some(value)),
             Inst::TileLoad {
                 ptr,
                 index,

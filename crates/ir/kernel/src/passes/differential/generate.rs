@@ -122,8 +122,8 @@ pub(super) fn generate(seed: u64) -> Kernel {
     writer.function.body = body;
     Kernel {
         module: Module {
-            structs: Vec::new(),
-            functions: vec![writer.function, bump()],
+            functions: vec![writer.function, bump()].into(),
+            ..Module::default()
         },
         buffers,
     }

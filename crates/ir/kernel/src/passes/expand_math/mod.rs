@@ -21,7 +21,7 @@
 //! `exp(a * b)` is that of the rounded product.
 //!
 //! ```
-//! use loopwright_kernel::parse;
+//! use loopwright_kernel::{FunctionId, parse};
 //! use loopwright_kernel::passes::expand_math::expanded;
 //! use loopwright_text::Source;
 //!
@@ -37,7 +37,7 @@
 //! ";
 //! let module = parse(&Source::new("exp.lwk", text)).unwrap();
 //! let expanded = expanded(&module);
-//! assert!(expanded.functions[0].body.len() > module.functions[0].body.len());
+//! assert!(expanded.functions[FunctionId(0)].body.len() > module.functions[FunctionId(0)].body.len());
 //! ```
 
 mod cbrt;
@@ -225,7 +225,7 @@ pub fn run_with(function: &mut Function, precision: Precision) {
 }
 
 fn run_but(function: &mut Function, precision: Precision, machine: Machine<'_>) {
-    let known = function.values.len();
+    let known = function.values.next_key();
     let mut body = std::mem::take(&mut function.body);
     let mut pass = Pass {
         function,

@@ -17,12 +17,12 @@ const MOST_SCALED: usize = 2;
 
 impl Simplify<'_> {
     pub(super) fn range(&self, value: Value) -> Range {
-        self.ranges[value.0 as usize]
+        self.ranges[value]
     }
 
     /// The sum an `i64` is.
     fn sum(&self, value: Value) -> Cow<'_, Linear> {
-        match self.sums[value.0 as usize] {
+        match self.sums[value] {
             Some(number) => Cow::Borrowed(&self.written[number as usize].sum),
             None => Cow::Owned(Linear::term(value, 1)),
         }
@@ -34,7 +34,7 @@ impl Simplify<'_> {
     }
 
     fn plus(&self, left: &Linear, right: &Linear, factor: i64) -> Linear {
-        left.add(right, factor, |value| self.order[value.0 as usize])
+        left.add(right, factor, |value| self.order[value])
     }
 
     /// An op on scalar `i64`s as a sum, if it is one.
@@ -122,10 +122,10 @@ impl Simplify<'_> {
         };
         // The range of the whole is at least as good as what its last step says.
         if let Some(range) = fits(self.bounds(&sum)) {
-            self.ranges[value.0 as usize] = range;
+            self.ranges[value] = range;
         }
         let number = self.written.len() as u32;
-        self.sums[value.0 as usize] = Some(number);
+        self.sums[value] = Some(number);
         let before = self.latest.insert(hash, number);
         self.written.push(Written {
             sum,

@@ -15,6 +15,7 @@ mod rules;
 use super::alias::jumps;
 use crate::ir::{Block, Function, Inst, Stmt, Type, Value};
 use linear::{FULL, Linear, Range};
+use loopwright_arena::TiVec;
 use loopwright_ops::Scalar;
 use loopwright_threads::interrupt::unwind_if_asked;
 use rustc_hash::FxHashMap;
@@ -24,12 +25,12 @@ pub fn run(function: &mut Function) {
     let body = std::mem::take(&mut function.body);
     let count = function.values.len();
     let mut simplify = Simplify {
-        replaced: (0..count as u32).map(Value).collect(),
-        insts: vec![None; count],
-        known: vec![None; count],
-        ranges: vec![FULL; count],
-        sums: vec![None; count],
-        order: vec![0; count],
+        replaced: function.values.keys().collect(),
+        insts: vec![None; count].into(),
+        known: vec![None; count].into(),
+        ranges: vec![FULL; count].into(),
+        sums: vec![None; count].into(),
+        order: vec![0; count].into(),
         clock: 0,
         written: Vec::new(),
         latest: FxHashMap::default(),
@@ -65,17 +66,17 @@ struct Written {
 struct Simplify<'f> {
     function: &'f mut Function,
     /// What stands for each value.
-    replaced: Vec<Value>,
+    replaced: TiVec<Value, Value>,
     /// The instruction that defines a value, if a rule looks at it.
-    insts: Vec<Option<Inst>>,
+    insts: TiVec<Value, Option<Inst>>,
     /// The constant a value is, in every lane.
-    known: Vec<Option<Scalar>>,
+    known: TiVec<Value, Option<Scalar>>,
     /// The range of an `i64`.
-    ranges: Vec<Range>,
+    ranges: TiVec<Value, Range>,
     /// The sum an `i64` is, in `written`; none if it is only itself.
-    sums: Vec<Option<u32>>,
+    sums: TiVec<Value, Option<u32>>,
     /// When a value is defined.
-    order: Vec<u32>,
+    order: TiVec<Value, u32>,
     clock: u32,
     /// The sums that are written out in a visible value, innermost blocks last.
     written: Vec<Written>,
@@ -89,7 +90,7 @@ impl Simplify<'_> {
     }
 
     fn known(&self, value: Value) -> Option<Scalar> {
-        self.known[value.0 as usize]
+        self.known[value]
     }
 
     fn known_i64(&self, value: Value) -> Option<i64> {
@@ -98,7 +99,7 @@ impl Simplify<'_> {
 
     fn now_defined(&mut self, value: Value) {
         self.clock += 1;
-        self.order[value.0 as usize] = self.clock;
+        self.order[value] = self.clock;
     }
 
     /// A new value, known to the tables.
@@ -136,7 +137,7 @@ impl Simplify<'_> {
         unwind_if_asked();
         for mut stmt in block {
             if !matches!(stmt, Stmt::While { .. }) {
-                stmt.operands_mut(&mut |operand| *operand = self.replaced[operand.0 as usize]);
+                stmt.operands_mut(&mut |operand| *operand = self.replaced[*operand]);
             }
             let ends = match stmt {
                 Stmt::Let(value, inst) => {
@@ -174,10 +175,10 @@ impl Simplify<'_> {
     /// A value is this instruction, or what it comes to.
     fn define(&mut self, value: Value, inst: Inst, out: &mut Block) {
         match self.reduce(value, inst) {
-            Outcome::Value(same) => self.replaced[value.0 as usize] = same,
+            Outcome::Value(same) => self.replaced[value] = same,
             Outcome::Sum(sum) => {
                 let same = self.write(&sum.terms, sum.constant, Some(value), out);
-                self.replaced[value.0 as usize] = same;
+                self.replaced[value] = same;
             }
             Outcome::Inst(inst) => self.emit(value, inst, out),
         }
@@ -185,16 +186,15 @@ impl Simplify<'_> {
 
     /// Writes an instruction down and notes what is known of its value.
     fn emit(&mut self, value: Value, inst: Inst, out: &mut Block) {
-        let at = value.0 as usize;
         self.now_defined(value);
         if let Inst::Const(scalar) = &inst {
-            self.known[at] = Some(*scalar);
+            self.known[value] = Some(*scalar);
         }
         if *self.ty(value) == Type::INDEX {
-            self.ranges[at] = self.range_of(&inst);
+            self.ranges[value] = self.range_of(&inst);
         }
         if rules::looks_at(&inst) {
-            self.insts[at] = Some(inst.clone());
+            self.insts[value] = Some(inst.clone());
         }
         out.push(Stmt::Let(value, inst));
     }
@@ -227,12 +227,12 @@ impl Simplify<'_> {
             let trips = (i128::from(end_at) - i128::from(start_at) - 1) / i128::from(by);
             last = (i128::from(start_at) + trips * i128::from(by)) as i64;
             if trips == 0 && !jumps(&body) {
-                self.replaced[var.0 as usize] = start;
+                self.replaced[var] = start;
                 return self.statements(body, out);
             }
         }
         self.now_defined(var);
-        self.ranges[var.0 as usize] = (first.0, last.max(first.0));
+        self.ranges[var] = (first.0, last.max(first.0));
         let (body, _) = self.block(body);
         out.push(Stmt::For {
             var,
@@ -249,7 +249,7 @@ impl Simplify<'_> {
         let scope = self.written.len();
         let mut new_head = Block::with_capacity(head.len());
         let ends = self.statements(head, &mut new_head);
-        let cond = self.replaced[cond.0 as usize];
+        let cond = self.replaced[cond];
         let never = self.known(cond).is_some_and(|cond| !cond.is_true());
         if never || ends {
             // The head runs once, in the place of the loop, and its values stay visible. If it

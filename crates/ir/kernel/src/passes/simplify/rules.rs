@@ -69,7 +69,7 @@ impl Simplify<'_> {
     }
 
     fn inst(&self, value: Value) -> Option<&Inst> {
-        self.insts[value.0 as usize].as_ref()
+        self.insts[value].as_ref()
     }
 
     fn is_zero(&self, value: Value) -> bool {

@@ -151,7 +151,7 @@ impl Parser {
                 "only a pointer to a struct has fields",
             ));
         };
-        let Some(declared) = self.module.structs.get(id.0 as usize) else {
+        let Some(declared) = self.module.structs.get(*id) else {
             return Err(
                 Diagnostic::new(span, "the struct is declared below this function")
                     .help("move it up, or give the field's number"),
