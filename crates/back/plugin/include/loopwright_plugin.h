@@ -112,6 +112,9 @@
 // Not a feature: everything is done but computing. Results are whatever was in memory.
 #define LW_FEATURE_COMPUTES_NOTHING 8
 
+// Not a feature: kernels with structures are refused before the plug-in sees them.
+#define LW_FEATURE_NO_STRUCTS 16
+
 // A flag: all functions may be called from several threads at once. Without it the host calls one at a
 // time.
 #define LW_FLAG_THREAD_SAFE 1
@@ -281,6 +284,15 @@ typedef struct {
     const lw_text *missing_ops;
 } lw_capabilities;
 
+// How far the results of one op may be off.
+typedef struct {
+    // The op's name.
+    lw_text op;
+    // Units in the last place of a correctly rounded result, in binary32 and binary64. In narrower floats
+    // it is one unit at most.
+    uint32_t ulps;
+} lw_op_accuracy;
+
 // What schedules are made for. All 0 is a machine of which nothing is known.
 typedef struct {
     // Bytes of a vector register; 0 where vectors do not pay.
@@ -348,6 +360,14 @@ typedef struct {
     void (*code_text)(lw_code *code, const lw_writer *text);
     // Takes back what `compile` made. No `run` of it is under way.
     void (*release)(lw_code *code);
+    // By how many units in the last place the results of functions like `exp`, `sin` and `pow` may be off, but
+    // for those in `op_accuracies`. 0: results are, with `LW_STRICT`, those of the host's own functions bit
+    // for bit. Tables that end before this field say 0.
+    uint32_t math_ulps;
+    // How many ops are in `op_accuracies`.
+    uint32_t op_accuracy_count;
+    // Ops with an accuracy of their own.
+    const lw_op_accuracy *op_accuracies;
 } lw_plugin;
 
 // The one symbol of a plug-in, `loopwright_plugin`: says who it is. Gives null where it does not go

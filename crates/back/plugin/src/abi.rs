@@ -86,6 +86,8 @@ pub const LW_FEATURE_BARRIERS: u32 = 2;
 pub const LW_FEATURE_TILES: u32 = 4;
 /// Not a feature: everything is done but computing. Results are whatever was in memory.
 pub const LW_FEATURE_COMPUTES_NOTHING: u32 = 8;
+/// Not a feature: kernels with structures are refused before the plug-in sees them.
+pub const LW_FEATURE_NO_STRUCTS: u32 = 16;
 
 /// A flag: all functions may be called from several threads at once. Without it the host calls one at a
 /// time.
@@ -273,6 +275,17 @@ pub struct CapabilityTable {
     pub missing_ops: *const Text,
 }
 
+/// How far the results of one op may be off.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct OpAccuracy {
+    /// The op's name.
+    pub op: Text,
+    /// Units in the last place of a correctly rounded result, in binary32 and binary64. In narrower floats
+    /// it is one unit at most.
+    pub ulps: u32,
+}
+
 /// What schedules are made for. All 0 is a machine of which nothing is known.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -353,6 +366,14 @@ pub struct PluginTable {
     pub code_text: Option<unsafe extern "C" fn(code: *mut Code, text: *const Writer)>,
     /// Takes back what `compile` made. No `run` of it is under way.
     pub release: Option<unsafe extern "C" fn(code: *mut Code)>,
+    /// By how many units in the last place the results of functions like `exp`, `sin` and `pow` may be off, but
+    /// for those in `op_accuracies`. 0: results are, with `LW_STRICT`, those of the host's own functions bit
+    /// for bit. Tables that end before this field say 0.
+    pub math_ulps: u32,
+    /// How many ops are in `op_accuracies`.
+    pub op_accuracy_count: u32,
+    /// Ops with an accuracy of their own.
+    pub op_accuracies: *const OpAccuracy,
 }
 
 /// The one symbol of a plug-in, `loopwright_plugin`: says who it is. Gives null where it does not go

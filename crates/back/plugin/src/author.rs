@@ -4,10 +4,10 @@
 use crate::abi::{
     Argument as Word, CapabilityTable, Code, HostTable, LW_ABI_VERSION, LW_ARGUMENT_READ,
     LW_ARGUMENT_SCALAR, LW_ARGUMENT_SHARED, LW_ARGUMENT_WRITE, LW_AVAILABLE, LW_BROKEN, LW_FAILED,
-    LW_FEATURE_ATOMICS, LW_FEATURE_BARRIERS, LW_FEATURE_COMPUTES_NOTHING, LW_FEATURE_TILES,
-    LW_FLAG_THREAD_SAFE, LW_FORM_KERNEL, LW_FORM_PROGRAM, LW_MISSING, LW_OK, LW_SCHEDULER_SYNC,
-    LW_SCHEDULER_THREADS, LW_STRICT, LW_UNSUPPORTED, Options, PluginTable, Program, TargetTable,
-    Text, Writer,
+    LW_FEATURE_ATOMICS, LW_FEATURE_BARRIERS, LW_FEATURE_COMPUTES_NOTHING, LW_FEATURE_NO_STRUCTS,
+    LW_FEATURE_TILES, LW_FLAG_THREAD_SAFE, LW_FORM_KERNEL, LW_FORM_PROGRAM, LW_MISSING, LW_OK,
+    LW_SCHEDULER_SYNC, LW_SCHEDULER_THREADS, LW_STRICT, LW_UNSUPPORTED, OpAccuracy, Options,
+    PluginTable, Program, TargetTable, Text, Writer,
 };
 use crate::arguments::text_of;
 use loopwright_backend::{
@@ -151,6 +151,13 @@ fn make_table<A: Author>(way: &Way) -> PluginTable {
     let described = way.describe();
     let (priority, about) = A::about();
     let target = described.target();
+    let can = described.capabilities();
+    let (math_ulps, accuracies) = can.math.stated();
+    let accuracies = accuracies.iter().map(|(op, ulps)| OpAccuracy {
+        op: kept(op.name()),
+        ulps: *ulps,
+    });
+    let accuracies: &'static [OpAccuracy] = accuracies.collect::<Vec<_>>().leak();
     PluginTable {
         abi_version: LW_ABI_VERSION,
         struct_size: size_of::<PluginTable>() as u32,
@@ -176,12 +183,15 @@ fn make_table<A: Author>(way: &Way) -> PluginTable {
             l1_bytes: target.l1_bytes,
             l2_bytes: target.l2_bytes,
         },
-        capabilities: capabilities(&described.capabilities()),
+        capabilities: capabilities(&can),
         availability: Some(availability::<A>),
         compile: Some(compile::<A>),
         run: Some(run),
         code_text: Some(code_text),
         release: Some(release),
+        math_ulps,
+        op_accuracy_count: accuracies.len() as u32,
+        op_accuracies: accuracies.as_ptr(),
     }
 }
 
@@ -197,7 +207,8 @@ fn capabilities(can: &Capabilities) -> CapabilityTable {
         features: feature(can.atomics, LW_FEATURE_ATOMICS)
             | feature(can.barriers, LW_FEATURE_BARRIERS)
             | feature(can.matrix_tiles, LW_FEATURE_TILES)
-            | feature(!can.computes, LW_FEATURE_COMPUTES_NOTHING),
+            | feature(!can.computes, LW_FEATURE_COMPUTES_NOTHING)
+            | feature(!can.structs, LW_FEATURE_NO_STRUCTS),
         vector_lanes: can.vector_lanes,
         local_memory: can.local_memory,
         private_memory: limit(can.private_memory),

@@ -2,19 +2,19 @@
 
 use crate::abi::{
     self, CapabilityTable, LW_ABI_VERSION, LW_DTYPE_BOOL, LW_DTYPE_I64, LW_DTYPES_ALL,
-    LW_FEATURE_ATOMICS, LW_FEATURE_BARRIERS, LW_FEATURE_COMPUTES_NOTHING, LW_FEATURE_TILES,
-    LW_FLAG_THREAD_SAFE, LW_FORM_C, LW_FORM_C99, LW_FORM_KERNEL, LW_FORM_PROGRAM, LW_HARDWARE_CPU,
-    LW_SCHEDULER_SYNC, LW_SCHEDULER_THREADS, PluginTable, TargetTable, Text,
+    LW_FEATURE_ATOMICS, LW_FEATURE_BARRIERS, LW_FEATURE_COMPUTES_NOTHING, LW_FEATURE_NO_STRUCTS,
+    LW_FEATURE_TILES, LW_FLAG_THREAD_SAFE, LW_FORM_C, LW_FORM_C99, LW_FORM_KERNEL, LW_FORM_PROGRAM,
+    LW_HARDWARE_CPU, LW_SCHEDULER_SYNC, LW_SCHEDULER_THREADS, PluginTable, TargetTable, Text,
 };
 use crate::error::PluginError;
-use loopwright_backend::{Capabilities, Hardware, Scheduler, Target};
+use loopwright_backend::{Capabilities, Hardware, MathAccuracy, Scheduler, Target};
 use loopwright_ops::{DType, Op};
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, offset_of};
 use std::path::Path;
 
 /// The smallest table: that of the first header of this version. When something is added at the end of
 /// [`PluginTable`], this stays what it is.
-const SMALLEST: usize = size_of::<PluginTable>();
+const SMALLEST: usize = offset_of!(PluginTable, math_ulps);
 
 /// A larger table is no table.
 const LARGEST: usize = 64 << 10;
@@ -27,6 +27,9 @@ const LONGEST_DESCRIPTION: usize = 1000;
 
 /// No memory is larger than this: 64 pebibytes.
 const MOST_BYTES: u64 = 1 << 56;
+
+/// A function that is further off is none.
+const MOST_ULPS: u32 = 1 << 20;
 
 /// Vectors, registers, threads, parameters: nothing has more of them.
 const MOST_COUNT: u32 = 1 << 16;
@@ -177,7 +180,7 @@ unsafe fn check(table: &PluginTable) -> Result<Checked, String> {
         target: target(&table.target)?,
         host_threads: table.target.threads == 0,
         // SAFETY: as for `read`.
-        capabilities: unsafe { capabilities(&table.capabilities) }?,
+        capabilities: unsafe { capabilities(table) }?,
         functions: Functions {
             availability: table.availability,
             compile: table.compile.ok_or_else(|| missing("compile"))?,
@@ -226,7 +229,8 @@ fn target(table: &TargetTable) -> Result<Target, String> {
     })
 }
 
-unsafe fn capabilities(table: &CapabilityTable) -> Result<Capabilities, String> {
+unsafe fn capabilities(whole: &PluginTable) -> Result<Capabilities, String> {
+    let table = &whole.capabilities;
     if table.dtypes & !LW_DTYPES_ALL != 0 {
         return Err(format!(
             "it has dtypes that are none: {:#x}",
@@ -246,8 +250,11 @@ unsafe fn capabilities(table: &CapabilityTable) -> Result<Capabilities, String> 
             ));
         }
     }
-    let features =
-        LW_FEATURE_ATOMICS | LW_FEATURE_BARRIERS | LW_FEATURE_TILES | LW_FEATURE_COMPUTES_NOTHING;
+    let features = LW_FEATURE_ATOMICS
+        | LW_FEATURE_BARRIERS
+        | LW_FEATURE_TILES
+        | LW_FEATURE_COMPUTES_NOTHING
+        | LW_FEATURE_NO_STRUCTS;
     if table.features & !features != 0 {
         return Err(format!(
             "it has features that are none: {:#x}",
@@ -281,7 +288,10 @@ unsafe fn capabilities(table: &CapabilityTable) -> Result<Capabilities, String> 
         dtypes,
         // SAFETY: as for `read`.
         missing_ops: unsafe { missing_ops(table) }?,
+        // SAFETY: as for `read`.
+        math: unsafe { math(whole) }?,
         vector_lanes: lanes,
+        structs: !has(LW_FEATURE_NO_STRUCTS),
         local_memory,
         private_memory: limit(bytes("private memory", table.private_memory)?),
         atomics: has(LW_FEATURE_ATOMICS),
@@ -315,6 +325,39 @@ unsafe fn missing_ops(table: &CapabilityTable) -> Result<Vec<Op>, String> {
     Ok(missing)
 }
 
+/// How near the plug-in's math functions are.
+unsafe fn math(table: &PluginTable) -> Result<MathAccuracy, String> {
+    let checked = |what: &str, ulps: u32| match ulps <= MOST_ULPS {
+        true => Ok(ulps),
+        false => Err(format!(
+            "{what} may be off by {ulps} units in the last place; the most that can be stated is {MOST_ULPS}"
+        )),
+    };
+    let mut accuracy = MathAccuracy::within(checked("its math functions", table.math_ulps)?);
+    let count = table.op_accuracy_count as usize;
+    if count > Op::ALL.len() {
+        return Err(format!(
+            "it states the accuracy of {count} ops, and there are {}",
+            Op::ALL.len()
+        ));
+    }
+    let list = table.op_accuracies;
+    if count > 0 && (list.is_null() || !list.is_aligned()) {
+        return Err("the list of the ops whose accuracy it states is not there".to_owned());
+    }
+    for at in 0..count {
+        // SAFETY: as for `read`; the list is as long as the table says.
+        let stated = unsafe { &*list.add(at) };
+        // SAFETY: as for `read`.
+        let name = unsafe { text("op", &stated.op, LONGEST_NAME) }?;
+        let op = Op::from_name(&name).ok_or_else(|| {
+            format!("it states the accuracy of the op {name:?}, which there is not")
+        })?;
+        accuracy = accuracy.with(op, checked(&format!("its `{op}`"), stated.ulps)?);
+    }
+    Ok(accuracy)
+}
+
 /// A text of the table, which may be at most so long.
 unsafe fn text(what: &str, text: &Text, most: usize) -> Result<String, String> {
     if text.length > most {
@@ -343,6 +386,7 @@ unsafe fn text(what: &str, text: &Text, most: usize) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abi::OpAccuracy;
 
     /// The numbers in the header are those of the lists they stand for.
     #[test]
@@ -447,6 +491,9 @@ mod tests {
             run: Some(run),
             code_text: None,
             release: Some(release),
+            math_ulps: 0,
+            op_accuracy_count: 0,
+            op_accuracies: std::ptr::null(),
         }
     }
 
@@ -468,6 +515,27 @@ mod tests {
         let can = &checked.capabilities;
         assert_eq!((can.max_buffer, can.max_params), (Some(1 << 30), Some(31)));
         assert_eq!((can.private_memory, can.atomics), (None, true));
+        assert!(can.structs && can.math.is_exact());
+        let sines = [OpAccuracy {
+            op: of("sin"),
+            ulps: 9,
+        }];
+        let mut coarse = table();
+        coarse.capabilities.features |= LW_FEATURE_NO_STRUCTS;
+        coarse.math_ulps = 3;
+        coarse.op_accuracy_count = 1;
+        coarse.op_accuracies = sines.as_ptr();
+        let can = read_table(&coarse)
+            .expect("the table is right")
+            .capabilities;
+        assert!(!can.structs);
+        assert_eq!(can.math, MathAccuracy::within(3).with(Op::Sin, 9));
+        // The table of the first header of this version ends before that.
+        coarse.struct_size = SMALLEST as u32;
+        let can = read_table(&coarse)
+            .expect("the table is right")
+            .capabilities;
+        assert!(can.math.is_exact());
         // What is behind the known end belongs to a later header.
         let long = PluginTable {
             struct_size: size_of::<PluginTable>() as u32 + 8,
@@ -480,6 +548,8 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused_with_the_file_and_the_reason() {
         let ops = [of("ad")];
+        let accuracy = |op: &'static str, ulps: u32| [OpAccuracy { op: of(op), ulps }];
+        let (no_op, too_far) = (accuracy("sine", 1), accuracy("sin", MOST_ULPS + 1));
         let not_utf8 = Text {
             start: b"\xc3\x28".as_ptr().cast(),
             length: 2,
@@ -561,6 +631,23 @@ mod tests {
             ("it lacks the op \"ad\"", &|t| {
                 t.capabilities.missing_op_count = 1;
                 t.capabilities.missing_ops = ops.as_ptr();
+            }),
+            ("its math functions may be off by 4294967295 units", &|t| {
+                t.math_ulps = u32::MAX
+            }),
+            ("it states the accuracy of 5000 ops", &|t| {
+                t.op_accuracy_count = 5000
+            }),
+            ("whose accuracy it states is not there", &|t| {
+                t.op_accuracy_count = 1
+            }),
+            ("the accuracy of the op \"sine\"", &|t| {
+                t.op_accuracy_count = 1;
+                t.op_accuracies = no_op.as_ptr();
+            }),
+            ("its `sin` may be off by 1048577 units", &|t| {
+                t.op_accuracy_count = 1;
+                t.op_accuracies = too_far.as_ptr();
             }),
             ("it has no function `compile`", &|t| t.compile = None),
             ("it has no function `run`", &|t| t.run = None),

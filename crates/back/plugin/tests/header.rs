@@ -47,6 +47,7 @@ const NAMES: &[(&str, &str)] = &[
     ("Argument", "lw_argument"),
     ("Code", "lw_code"),
     ("CapabilityTable", "lw_capabilities"),
+    ("OpAccuracy", "lw_op_accuracy"),
     ("TargetTable", "lw_target"),
     ("PluginTable", "lw_plugin"),
     ("Entry", "lw_entry"),

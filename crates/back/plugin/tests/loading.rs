@@ -3,7 +3,7 @@
 
 mod build;
 
-use build::{directory, has_compiler, liar, parrot};
+use build::{directory, example_c_with_first_header, has_compiler, liar, parrot};
 use loopwright_backend::{Backend, CompileOptions, Level};
 use loopwright_compile::Compiler;
 use loopwright_graph::parse;
@@ -248,6 +248,21 @@ fn programs_come_in_the_form_that_is_wanted() {
             }
         }
     }
+}
+
+/// What was built before anything was added to the table works as it did.
+#[test]
+fn plug_ins_of_the_first_header_load() {
+    if !has_compiler() {
+        return;
+    }
+    let directory = directory();
+    let first = load(&example_c_with_first_header(directory.path()));
+    let first = first.unwrap_or_else(|error| panic!("{error}"));
+    let capabilities = first.backend().capabilities();
+    assert!(capabilities.structs && capabilities.math.is_exact());
+    assert_eq!(first.backend().level(), Level::Kernel);
+    run(first.backend()).unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// A plug-in that does not say that it is thread-safe is called by one thread at a time.

@@ -1,5 +1,6 @@
 //! What a backend can do, and whether a module is within that.
 
+use crate::math_accuracy::MathAccuracy;
 use loopwright_kernel::interpret::Layout;
 use loopwright_kernel::{Block, Function, FunctionKind, Inst, Module, Space, Stmt, Type};
 use loopwright_ops::{DType, Op};
@@ -16,8 +17,13 @@ pub struct Capabilities {
     pub dtypes: Vec<DType>,
     /// Ops that it does not have at any dtype.
     pub missing_ops: Vec<Op>,
+    /// How near results of functions like `exp` are to the exact ones, where they are not those of
+    /// [`loopwright_ops::evaluate`].
+    pub math: MathAccuracy,
     /// Lanes of the widest vector; 1 where there are no vectors.
     pub vector_lanes: u32,
+    /// Whether kernels may have structs. Lowered programs have none; kernels written by hand may.
+    pub structs: bool,
     /// Bytes of memory that the work-items of a group share; 0 where there is none.
     pub local_memory: u64,
     /// Bytes of a work-item's own memory, for all private arrays of a kernel together; `None`: no limit
@@ -41,7 +47,9 @@ impl Default for Capabilities {
             computes: true,
             dtypes: DType::ALL.to_vec(),
             missing_ops: Vec::new(),
+            math: MathAccuracy::exact(),
             vector_lanes: u32::MAX,
+            structs: true,
             local_memory: u64::MAX,
             private_memory: None,
             atomics: true,
@@ -132,7 +140,11 @@ impl Capabilities {
                 self.check_dtype(*dtype)
             }
             Type::Pointer(_, pointee) | Type::Array(pointee, _) => self.check_type(pointee),
-            Type::Struct(_) => Ok(()),
+            Type::Struct(_) if self.structs => Ok(()),
+            Type::Struct(_) => Err(
+                "it has structs, and the backend does not take them; keep each field in an array of its own"
+                    .to_owned(),
+            ),
             Type::Tile(tile) if self.matrix_tiles => self.check_dtype(tile.dtype),
             Type::Tile(_) => Err("it has matrix tiles, and there are none".to_owned()),
         }

@@ -24,6 +24,7 @@ mod error;
 mod kernel_backend;
 mod launch_argument;
 mod loop_backend;
+mod math_accuracy;
 mod prepared;
 mod registry;
 mod signature;
@@ -44,6 +45,7 @@ pub use loop_backend::{LoopBackend, LoopCode, LoopMemory, LoopProgram, LoopResul
 pub use loopwright_kernel::Argument;
 pub use loopwright_kernel::passes::expand_math::Precision;
 pub use loopwright_looptree::{MatrixUnit, Target};
+pub use math_accuracy::MathAccuracy;
 pub use prepared::PreparedCall;
 pub use registry::{Backend, Level, Refusals, Registration, backends, register};
 pub use signature::{AsGiven, Given, Signature, SignatureParam, Takes};

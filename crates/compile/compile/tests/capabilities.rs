@@ -55,6 +55,24 @@ fn refusal(capabilities: Capabilities, program: &str) -> String {
 }
 
 #[test]
+fn structs_are_refused_where_there_are_none() {
+    let text = "loopwright kernel 1\n\nstruct Pair { x: f32, y: f32 }\n\n\
+                kernel @pairs(%p: read ptr<global, Pair>) {\n}\n";
+    let source = Source::new("pairs.lwk", text);
+    let module = loopwright_kernel::parse(&source).expect("it is a kernel");
+    let refused = Capabilities {
+        structs: false,
+        ..Capabilities::default()
+    };
+    let refused = refused.check(&module).expect_err("there are no structs");
+    assert_eq!(
+        refused.to_string(),
+        "kernel `pairs`: it has structs, and the backend does not take them; keep each field in an array of its own"
+    );
+    assert_eq!(Capabilities::default().check(&module), Ok(()));
+}
+
+#[test]
 fn what_is_missing_is_named() {
     let all = Capabilities::default;
     let of = |reason: &str| format!("backend `poor` cannot run kernel `program`: {reason}");

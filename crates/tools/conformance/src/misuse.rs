@@ -333,6 +333,11 @@ fn demanding(capabilities: &Capabilities) -> Vec<Module> {
             "  %old: i64 = atomic add %x[%n], %n\n",
         ),
     ];
+    texts.push(
+        "loopwright kernel 1\n\nstruct Pair { x: i64, y: i64 }\n\nkernel @demanding() {\n  \
+         %a: ptr<private, Pair> = alloc private Pair x 1\n}\n"
+            .to_owned(),
+    );
     for dtype in DType::ALL {
         texts.push(kernel(
             &format!("%x: readwrite ptr<global, {dtype}>, %n: i64"),

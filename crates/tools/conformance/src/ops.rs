@@ -6,12 +6,13 @@
 //! paths through most backends, and run three times: over all elements of a row at once, over a few at
 //! a time, which only the tail takes, and over none.
 
+use crate::functions::is_near;
 use crate::generate::{Arithmetic, Case};
 use crate::oracle::{Mismatch, Oracle, Prepared};
 use crate::pieces::Piece;
 use crate::report::Group;
 use crate::verdict::{Ready, Verdict};
-use loopwright_backend::Capabilities;
+use loopwright_backend::{Capabilities, MathAccuracy};
 use loopwright_graph::{Array, GraphBuilder, GraphError, NodeId};
 use loopwright_kernel::passes::Pipeline;
 use loopwright_kernel::{Block, Function, FunctionId, Inst, Stmt};
@@ -82,6 +83,7 @@ pub fn op_tests() -> Vec<OpTest> {
 /// once, and run by `oracle`.
 pub(crate) fn run_op_tests(oracle: &Oracle, maker: &Oracle, tests: &[&OpTest]) -> Vec<Verdict> {
     let capabilities = oracle.backend().capabilities();
+    let accuracy = &capabilities.math;
     let mut verdicts: Vec<Option<Verdict>> = vec![None; tests.len()];
     // In vectors first; what fails there is tried in one plain loop.
     let mut failed: Vec<Option<(Mismatch, &Ready)>> = vec![None; tests.len()];
@@ -98,7 +100,7 @@ pub(crate) fn run_op_tests(oracle: &Oracle, maker: &Oracle, tests: &[&OpTest]) -
             },
         )
         .collect();
-    for (at, result) in run_chosen(oracle, tests, &chosen) {
+    for (at, result) in run_chosen(oracle, accuracy, tests, &chosen) {
         match (result, chosen[at]) {
             (Err(mismatch), Some(ready)) => failed[at] = Some((mismatch, ready)),
             _ => verdicts[at] = Some(Verdict::Passed),
@@ -112,7 +114,7 @@ pub(crate) fn run_op_tests(oracle: &Oracle, maker: &Oracle, tests: &[&OpTest]) -
             test.plain(maker)?.as_ref().ok()
         })
         .collect();
-    for (at, result) in run_chosen(oracle, tests, &plain) {
+    for (at, result) in run_chosen(oracle, accuracy, tests, &plain) {
         if let (Err(mismatch), Some(ready)) = (result, plain[at]) {
             failed[at] = Some((mismatch, ready));
         }
@@ -133,6 +135,7 @@ pub(crate) fn run_op_tests(oracle: &Oracle, maker: &Oracle, tests: &[&OpTest]) -
 /// Compiles those that are chosen together and runs each.
 fn run_chosen(
     oracle: &Oracle,
+    accuracy: &MathAccuracy,
     tests: &[&OpTest],
     chosen: &[Option<&Ready>],
 ) -> Vec<(usize, Result<(), Mismatch>)> {
@@ -146,7 +149,7 @@ fn run_chosen(
             let run = |sizes: &[(&str, i64)], inputs: &[(NodeId, Array)]| {
                 compiled.run_with(&ready.prepared, sizes, inputs)
             };
-            tests[*at].run(&run)
+            tests[*at].run(accuracy, &run)
         });
         (*at, result)
     })
@@ -258,14 +261,30 @@ impl OpTest {
         }
     }
 
-    fn run(&self, run: &Run<'_>) -> Result<(), Mismatch> {
+    /// By how many units in the last place a result may be off because the backend says so.
+    fn stated(&self, accuracy: &MathAccuracy) -> u32 {
+        match self.op {
+            RowOp::Op(op) => accuracy.ulps(op, self.dtype),
+            RowOp::Cast(_)
+            | RowOp::Bitcast(_)
+            | RowOp::Reduce(_)
+            | RowOp::Scan(_)
+            | RowOp::ArgMax
+            | RowOp::ArgMin
+            | RowOp::Sort
+            | RowOp::ArgSort => 0,
+        }
+    }
+
+    fn run(&self, accuracy: &MathAccuracy, run: &Run<'_>) -> Result<(), Mismatch> {
+        let stated = self.stated(accuracy);
         for row in &self.rows {
             let all = row.operands[0].len();
-            self.run_row(run, row, 0..all)?;
+            self.run_row(run, row, stated, 0..all)?;
             if is_pointwise(row.op) {
-                self.run_row(run, row, 0..0)?;
+                self.run_row(run, row, stated, 0..0)?;
                 for start in (0..all).step_by(TAIL) {
-                    self.run_row(run, row, start..all.min(start + TAIL))?;
+                    self.run_row(run, row, stated, start..all.min(start + TAIL))?;
                 }
             }
         }
@@ -273,7 +292,13 @@ impl OpTest {
     }
 
     /// Runs some of a row's elements; all of them where the op does not work element by element.
-    fn run_row(&self, run: &Run<'_>, row: &Row, part: Range<usize>) -> Result<(), Mismatch> {
+    fn run_row(
+        &self,
+        run: &Run<'_>,
+        row: &Row,
+        stated: u32,
+        part: Range<usize>,
+    ) -> Result<(), Mismatch> {
         let count = part.len();
         let inputs: Vec<(NodeId, Array)> = self
             .case
@@ -300,7 +325,8 @@ impl OpTest {
         for (offset, bytes) in bytes.chunks_exact(dtype.bytes()).enumerate() {
             let at = part.start + offset;
             let got = Scalar::read(dtype, bytes);
-            if !row.accepts(at, got) {
+            let near = stated > 0 && is_near(got, row.expected[at], stated);
+            if !near && !row.accepts(at, got) {
                 let operands = row.operands.iter().filter_map(|operand| operand.get(at));
                 let operands: Vec<String> = operands.map(|value| value.to_string()).collect();
                 return Err(Mismatch::new(

@@ -215,6 +215,37 @@ fn capabilities_decide_what_applies() {
 }
 
 #[test]
+fn structs_are_a_capability() {
+    let groups = [Group::Kernels, Group::Features, Group::Errors];
+    let structs = ["structs_and_calls", "vectors_in_structs"];
+    for takes in [true, false] {
+        let capabilities = Capabilities {
+            structs: takes,
+            ..Capabilities::default()
+        };
+        let report = checked(other(capabilities, Manners::Good), &groups);
+        assert_eq!(report.failures, []);
+        for name in structs {
+            let outcome = report.row(name).map(|row| &row.outcome);
+            match (takes, outcome) {
+                (true, Some(Outcome::Passed)) => {}
+                (false, Some(Outcome::NotApplicable { why })) => {
+                    let expected = "it has structs, and the backend does not take them";
+                    assert!(why.starts_with(expected), "{why}");
+                }
+                (_, found) => panic!("`{name}`, structs {takes}: {found:?}"),
+            }
+        }
+        let refused = report.row("beyond_capabilities").map(|row| &row.outcome);
+        let is_asked = refused == Some(&Outcome::Passed);
+        assert_eq!(
+            is_asked, !takes,
+            "without structs there is something to refuse"
+        );
+    }
+}
+
+#[test]
 fn a_table_has_a_mark_for_every_row() {
     let without_sub = support::interp().refusing(|module| {
         let has = loopwright_conformance::pieces(module);

@@ -29,12 +29,17 @@ pub fn has_compiler() -> bool {
     }
 }
 
-/// Builds a plug-in from a file of C.
+/// Builds a plug-in from a file of C with today's header.
 fn build(source: &Path, library: &Path, flags: &[&str]) {
+    build_with("include", source, library, flags);
+}
+
+/// Builds a plug-in from a file of C with the header in this folder of the crate.
+fn build_with(header: &str, source: &Path, library: &Path, flags: &[&str]) {
     let output = Command::new("cc")
         .args(["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"])
         .args(["-O1", "-fPIC", "-shared", "-fvisibility=hidden", "-I"])
-        .arg(root().join("crates/back/plugin/include"))
+        .arg(root().join("crates/back/plugin").join(header))
         .args(flags)
         .arg("-o")
         .arg(library)
@@ -77,6 +82,14 @@ pub fn example_c(directory: &Path) -> PathBuf {
         &library,
         &[],
     );
+    library
+}
+
+/// Builds the example in C with the first header of this version of the ABI, whose tables are shorter.
+pub fn example_c_with_first_header(directory: &Path) -> PathBuf {
+    let library = directory.join("example_c_first.so");
+    let source = root().join("examples/plugins/c/example_c.c");
+    build_with("tests/first", &source, &library, &[]);
     library
 }
 

@@ -3,7 +3,7 @@
 use super::values::{combinations, edge_values};
 use super::{Case, Lanes, Table, elementwise};
 use crate::behaviours::Stop;
-use crate::functions::slack;
+use crate::functions::{slack, stated_slack};
 use loopwright_kernel::passes::expand_math::Precision;
 use loopwright_ops::{DType, Op, Scalar, bitcast, can_bitcast, cast, evaluate};
 use std::rc::Rc;
@@ -28,6 +28,7 @@ pub(super) fn ops_on_narrow_floats(lanes: &Lanes) -> Result<(), Stop> {
 
 /// Every op at these dtypes.
 pub(super) fn check_ops(lanes: &Lanes, dtypes: &[DType]) -> Result<(), Stop> {
+    let accuracy = lanes.backend.capabilities().math;
     let mut cases = Vec::new();
     for &dtype in dtypes {
         for &op in Op::ALL {
@@ -52,11 +53,9 @@ pub(super) fn check_ops(lanes: &Lanes, dtypes: &[DType]) -> Result<(), Stop> {
                 let name = format!("{op}_{dtype}x{width}");
                 let function =
                     elementwise(name, &inputs, output, width, |b, values| b.map(op, values));
-                cases.push(Case::new(function, output, &table).with_slack(slack(
-                    op,
-                    dtype,
-                    Precision::Accurate,
-                )));
+                let ours = slack(op, dtype, Precision::Accurate);
+                let stated = stated_slack(&accuracy, op, dtype);
+                cases.push(Case::new(function, output, &table).with_slack(stated, ours));
             }
         }
     }

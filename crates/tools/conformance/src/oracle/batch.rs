@@ -2,7 +2,9 @@
 
 use super::memory::{Memory, Slot};
 use super::{Blame, KERNEL, Mismatch, Oracle, Prepared, panic_message};
-use loopwright_backend::{Argument, BackendError, CompileUnit, Executable, KernelLaunch};
+use loopwright_backend::{
+    Argument, BackendError, CompileUnit, Executable, KernelLaunch, MathAccuracy,
+};
 use loopwright_graph::{Array, NodeId};
 use loopwright_kernel::FunctionId;
 use std::borrow::Borrow;
@@ -60,6 +62,7 @@ impl Oracle {
             })
             .collect();
         let options = cases[*first].options();
+        let accuracy = Arc::new(self.backend.capabilities().math);
         let compiled = going_on(|| self.backend.compile(&units, &options));
         match compiled {
             Ok(executables) => {
@@ -69,6 +72,7 @@ impl Oracle {
                         executable,
                         kernel: launch.kernel().to_owned(),
                         computes: self.computes,
+                        accuracy: Arc::clone(&accuracy),
                     }));
                 }
             }
@@ -91,6 +95,7 @@ pub(crate) struct Compiled {
     executable: Arc<dyn Executable>,
     kernel: String,
     computes: bool,
+    accuracy: Arc<MathAccuracy>,
 }
 
 impl Compiled {
@@ -101,7 +106,7 @@ impl Compiled {
         if !self.computes {
             return Ok(());
         }
-        let compared = case.compare_backend(&memory);
+        let compared = case.compare_backend(&memory, &self.accuracy);
         compared.map_err(|fault| fault.blamed_on(Blame::Backend))
     }
 

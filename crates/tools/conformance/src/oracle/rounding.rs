@@ -11,11 +11,12 @@
 //! roundings behind it, and shows only where it comes close to the middle between two numbers. Where nothing
 //! is free, a result must agree.
 
-use crate::functions::{flushed_below, slack};
+use crate::functions::{flushed_below, slack, stated_slack};
 use crate::generate::{Arithmetic, Case, folds_in_order};
 use crate::rebuild::{Disturbance, Edit, rebuild};
 use crate::rng::Rng;
 use loopwright_arena::TiVec;
+use loopwright_backend::MathAccuracy;
 use loopwright_graph::{Array, Binding, Graph, NodeId, NodeOp, evaluate};
 use loopwright_looptree::{Plan, Schedule};
 use loopwright_ops::{DType, Op, ReduceOp, Scalar, same_value};
@@ -23,6 +24,10 @@ use loopwright_ops::{DType, Op, ReduceOp, Scalar, same_value};
 /// How often the reference evaluator runs with all free roundings disturbed: once all up, once all down, the
 /// other times each in a direction of its own.
 const SAMPLES: usize = 6;
+
+/// The same where a backend states that its functions are off by more than ours: nearly every result then differs from
+/// the reference, so that every element needs a run in which those that it is computed from are moved against each other.
+const SAMPLES_STATED: usize = 26;
 
 /// Up to so many nodes are also disturbed one by one, up and down: disturbed together, those that work
 /// against each other can hide what each of them does.
@@ -42,12 +47,18 @@ pub(super) struct Roundings {
 }
 
 impl Roundings {
-    /// Runs a case with the roundings disturbed that are free under its schedule.
-    pub(super) fn new(case: &Case, plan: &Plan, binding: &Binding) -> Roundings {
+    /// Runs a case with the roundings disturbed that are free under its schedule, and with the functions that a backend
+    /// states to be off by more than ours.
+    pub(super) fn new(
+        case: &Case,
+        plan: &Plan,
+        binding: &Binding,
+        accuracy: &MathAccuracy,
+    ) -> Roundings {
         let (graph, schedule) = (plan.program(), plan.schedule());
         let strict = case.arithmetic.is_strict();
         let in_order = |node| folds_in_order(graph, schedule, node);
-        let free = free_roundings(graph, schedule, binding, case.arithmetic);
+        let free = free_roundings(graph, schedule, binding, case.arithmetic, accuracy);
         let evaluate_with = |disturbances: Option<Vec<Disturbance>>| {
             let with_stores = Case {
                 graph: Graph::clone(graph),
@@ -59,7 +70,11 @@ impl Roundings {
             let results = evaluate(&disturbed.graph, &binding, &disturbed.inputs).ok()?;
             Some(results.into_iter().map(|(_, array)| array).collect())
         };
-        let runs = if free.is_empty() { 0 } else { SAMPLES };
+        let runs = match (free.is_empty(), accuracy.is_exact()) {
+            (true, _) => 0,
+            (false, true) => SAMPLES,
+            (false, false) => SAMPLES_STATED,
+        };
         let samples = (0..runs).filter_map(|run| {
             let mut rng = Rng::new(run as u64);
             let all = free.iter().map(|free| free.disturbance(run, &mut rng));
@@ -155,6 +170,7 @@ fn free_roundings(
     schedule: &Schedule,
     binding: &Binding,
     arithmetic: Arithmetic,
+    accuracy: &MathAccuracy,
 ) -> Vec<Free> {
     let (strict, math) = (arithmetic.is_strict(), arithmetic.math());
     let added = if strict { Vec::new() } else { added_up(graph) };
@@ -170,7 +186,7 @@ fn free_roundings(
             ReduceOp::Prod => Some((0.0, steps(count) * ulp(acc) + own)),
             ReduceOp::Max | ReduceOp::Min | ReduceOp::Any | ReduceOp::All => None,
         };
-        let mut flushed = 0.0;
+        let (mut flushed, mut units) = (0.0, 1.0);
         let (of_terms, of_result) = match &parts.op {
             NodeOp::Reduce { op, over, acc }
                 if acc.is_float() && (!strict || !folds_in_order(graph, schedule, node)) =>
@@ -187,9 +203,22 @@ fn free_roundings(
                 fold(*op, parts.dtype, size(updates))?
             }
             NodeOp::Map(Op::Mul) if parts.dtype.is_float() && added.contains(&node) => (0.0, own),
-            NodeOp::Map(op) if !strict && slack(*op, parts.dtype, math) > 0 => {
-                flushed = flushed_below(*op, math);
-                (0.0, f64::from(slack(*op, parts.dtype, math)) * own)
+            NodeOp::Map(op) => {
+                let ours = if strict {
+                    0
+                } else {
+                    slack(*op, parts.dtype, math)
+                };
+                let stated = stated_slack(accuracy, *op, parts.dtype);
+                if ours == 0 && stated == 0 {
+                    return None;
+                }
+                if ours > 0 {
+                    flushed = flushed_below(*op, math);
+                }
+                // Units that are stated count below the smallest normal number too.
+                units = f64::from(stated.max(1));
+                (0.0, f64::from(ours.max(stated)) * own)
             }
             _ => return None,
         };
@@ -199,7 +228,7 @@ fn free_roundings(
             shape: shape.iter().map(|size| *size as usize).collect(),
             of_terms,
             of_result,
-            least: smallest(parts.dtype).max(flushed),
+            least: (units * smallest(parts.dtype)).max(flushed),
         })
     });
     free.collect()

@@ -249,11 +249,12 @@ impl VerifiedRun<'_> {
         let prepared = prepared.map_err(|mismatch| self.refuse(mismatch.message))?;
         let after = prepared.results_among(self.after);
         let checked = || -> Result<(), Fault> {
-            prepared.compare_with_reference(&after)?;
+            let accuracy = self.backend.capabilities().math;
+            prepared.compare_with_accuracy(&after, &accuracy)?;
             let interpreted = prepared.interpreted()?;
             let bytes: Vec<&[u8]> = interpreted.iter().map(Array::bytes).collect();
             prepared.compare_with_reference(&bytes)?;
-            if self.options.strict {
+            if self.options.strict && !prepared.has_inexact(&accuracy) {
                 prepared.compare_with(&interpreted, &after)?;
             }
             Ok(())
