@@ -13,15 +13,18 @@ use crate::workspace::Workspace;
 
 /// What [`print_help`](crate) says of this task.
 pub(crate) const HELP: &str = "
-  cargo xtask new-backend NAME [--level loop|kernel|device] [--into FOLDER]
+  cargo xtask new-backend NAME [--level loop|kernel|device] [--plugin] [--into FOLDER]
         Makes the crate crates/back/NAME: a backend that is found and refuses every program, with the conformance suite as its
-        tests, to be turned green. With --into, the crate is FOLDER/NAME and stands outside of this workspace.
+        tests, to be turned green. With --plugin, the crate makes a shared library that a host loads. With --into, the crate is
+        FOLDER/NAME and stands outside of this workspace.
 ";
 
 const MANIFEST: &str = include_str!("../template/Cargo.toml");
 const README: &str = include_str!("../template/README.md");
 const TESTS: &str = include_str!("../template/conformance.rs");
 const COMMAND_LINE: &str = include_str!("../template/cli.rs");
+const PLUGIN_README: &str = include_str!("../template/plugin_README.md");
+const PLUGIN_TESTS: &str = include_str!("../template/plugin_conformance.rs");
 
 /// Words that cannot be a backend's name: `auto` is what stands for no name, and the others are in the names of the traits
 /// that the crate is about.
@@ -37,6 +40,15 @@ pub(crate) enum Level {
 
 impl Level {
     const ALL: [Level; 3] = [Level::Loop, Level::Kernel, Level::Device];
+
+    /// Every level, linked in and as a plug-in.
+    fn every_way() -> impl Iterator<Item = (Level, bool)> {
+        let plugins = [Level::Loop, Level::Kernel].map(|level| (level, true));
+        Level::ALL
+            .map(|level| (level, false))
+            .into_iter()
+            .chain(plugins)
+    }
 
     fn name(self) -> &'static str {
         match self {
@@ -54,29 +66,102 @@ impl Level {
         }
     }
 
-    /// The crates that the skeleton uses, by their folders. The one for ops is what a loop backend begins with.
-    fn dependencies(self) -> &'static [&'static str] {
-        match self {
+    /// The crates that the skeleton uses, by their folders.
+    fn dependencies(self, plugin: bool) -> Vec<&'static str> {
+        let own: &[&str] = match self {
             Level::Loop => &["compile/backend", "base/ops"],
-            Level::Kernel | Level::Device => &["compile/backend", "ir/kernel"],
+            Level::Kernel | Level::Device => &["compile/backend", "ir/kernel", "base/ops"],
+        };
+        let border = plugin.then_some("back/plugin");
+        own.iter().copied().chain(border).collect()
+    }
+
+    /// The lines that make the backend known: to every program that it is linked into, or as a plug-in.
+    fn registration(self, plugin: bool) -> String {
+        match plugin {
+            false => format!(
+                "// The available backend with the highest priority is what `auto` takes. The interpreter has 0: below that a\n\
+                 // backend is taken by its name only.\n\
+                 register_backend!(-50, || Backend::{}_backend(@Type@));",
+                self.name()
+            ),
+            true => {
+                let level = match self {
+                    Level::Loop => "loop ",
+                    Level::Kernel => "",
+                    Level::Device => "device ",
+                };
+                format!(
+                    "// The one symbol of the shared library. The available backend with the highest priority is what `auto`\n\
+                     // takes. The interpreter has 0: below that a backend is taken by its name only.\n\
+                     loopwright_plugin::export_plugin!({level}@Type@, -50);"
+                )
+            }
+        }
+    }
+
+    /// The skeleton.
+    fn skeleton(self, plugin: bool) -> String {
+        let source = self.source();
+        let source = source.replace("@registration@", &self.registration(plugin));
+        match plugin {
+            false => source,
+            // Only what is linked in is registered.
+            true => without_imports(&source, &["Backend", "register_backend"]),
         }
     }
 }
 
-/// The crates that the skeleton's tests and its command line use.
-const DEV_DEPENDENCIES: [&str; 2] = ["faces/cli", "tools/conformance"];
+/// A source whose list of imports of the crate for backends lacks these names, wrapped as rustfmt does it.
+fn without_imports(source: &str, names: &[&str]) -> String {
+    const WIDTH: usize = 100;
+    let begin = "use loopwright_backend::{";
+    let Some((before, rest)) = source.split_once(begin) else {
+        return source.to_owned();
+    };
+    let Some((list, after)) = rest.split_once("};") else {
+        return source.to_owned();
+    };
+    let imports = list.split(',').map(str::trim);
+    let imports = imports.filter(|name| !name.is_empty() && !names.contains(name));
+    let imports: Vec<&str> = imports.collect();
+    let one_line = format!("{begin}{}}};", imports.join(", "));
+    if one_line.len() <= WIDTH {
+        return format!("{before}{one_line}{after}");
+    }
+    let mut lines = String::new();
+    let mut line = String::from("   ");
+    for name in imports {
+        if line.len() + name.len() + 2 > WIDTH {
+            lines += &format!("{line}\n");
+            line = String::from("   ");
+        }
+        line += &format!(" {name},");
+    }
+    format!("{before}{begin}\n{lines}{line}\n}};{after}")
+}
+
+/// The crates that the skeleton's tests and its command line use; a plug-in has no command line of its own.
+fn dev_dependencies(plugin: bool) -> Vec<&'static str> {
+    match plugin {
+        false => vec!["faces/cli", "tools/conformance"],
+        true => vec!["tools/conformance"],
+    }
+}
 
 /// What was asked for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     name: String,
     level: Level,
+    /// Whether it is a shared library that is loaded, and not a crate that is linked in.
+    plugin: bool,
     into: Option<PathBuf>,
 }
 
 impl Options {
     pub(crate) fn parse(arguments: &[String]) -> Result<Options, Error> {
-        let (mut name, mut level, mut into) = (None, Level::Kernel, None);
+        let (mut name, mut level, mut plugin, mut into) = (None, Level::Kernel, false, None);
         let mut arguments = arguments.iter();
         while let Some(argument) = arguments.next() {
             let mut value = || {
@@ -94,10 +179,11 @@ impl Options {
                         ))
                     })?;
                 }
+                "--plugin" => plugin = true,
                 "--into" => into = Some(PathBuf::from(value()?)),
                 flag if flag.starts_with('-') => {
                     return Err(Error::Usage(format!(
-                        "`new-backend` takes `--level` and `--into`, not `{flag}`"
+                        "`new-backend` takes `--level`, `--plugin` and `--into`, not `{flag}`"
                     )));
                 }
                 _ if name.is_none() => name = Some(argument.clone()),
@@ -110,7 +196,17 @@ impl Options {
         }
         let name = name.ok_or_else(|| Error::Usage("`new-backend` needs a name".to_owned()))?;
         check_name(&name)?;
-        Ok(Options { name, level, into })
+        if plugin && level == Level::Device {
+            return Err(Error::Usage(
+                "a device backend cannot be a plug-in; leave out `--plugin`, or choose another level".to_owned(),
+            ));
+        }
+        Ok(Options {
+            name,
+            level,
+            plugin,
+            into,
+        })
     }
 }
 
@@ -180,10 +276,21 @@ impl Names {
             backend: backend + "Backend",
         }
     }
+
+    /// The shared library's file.
+    fn file(&self) -> String {
+        let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+        format!("{prefix}{}{suffix}", self.library)
+    }
 }
 
 fn make(workspace: &Workspace, options: &Options) -> Result<Made, Error> {
-    let Options { name, level, into } = options;
+    let Options {
+        name,
+        level,
+        plugin,
+        into,
+    } = options;
     let names = Names::of(name);
     let inside = workspace.root.join("crates").join("back");
     let parent = match into {
@@ -208,15 +315,22 @@ fn make(workspace: &Workspace, options: &Options) -> Result<Made, Error> {
             .replace("@package@", &names.package)
             .replace("@crate@", &names.library)
             .replace("@Type@", &names.backend)
+            .replace("@file@", &names.file())
     };
     let root = into.as_ref().map(|_| workspace.root.as_path());
-    let files = [
-        ("Cargo.toml", manifest(&fill(MANIFEST), *level, root)),
-        ("README.md", fill(README)),
-        ("src/lib.rs", fill(level.source())),
-        ("tests/conformance.rs", fill(TESTS)),
-        ("examples/cli.rs", fill(COMMAND_LINE)),
+    let (readme, tests) = match plugin {
+        false => (README, TESTS),
+        true => (PLUGIN_README, PLUGIN_TESTS),
+    };
+    let mut files = vec![
+        ("Cargo.toml", fill(&manifest(MANIFEST, options, root))),
+        ("README.md", fill(readme)),
+        ("src/lib.rs", fill(&level.skeleton(*plugin))),
+        ("tests/conformance.rs", fill(tests)),
     ];
+    if !plugin {
+        files.push(("examples/cli.rs", fill(COMMAND_LINE)));
+    }
     for (file, text) in files {
         let path = folder.join(file);
         if let Some(parent) = path.parent() {
@@ -236,7 +350,8 @@ fn file_error(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
 }
 
 /// The manifest: of a member of this workspace, or of a crate elsewhere that knows where this workspace is.
-fn manifest(template: &str, level: Level, root: Option<&Path>) -> String {
+fn manifest(template: &str, options: &Options, root: Option<&Path>) -> String {
+    let Options { level, plugin, .. } = options;
     let dependencies = |folders: &[&str], of_tests: bool| {
         let lines = folders.iter().map(|folder| {
             let name = folder.rsplit('/').next().unwrap_or(folder);
@@ -260,10 +375,25 @@ fn manifest(template: &str, level: Level, root: Option<&Path>) -> String {
         }
         Some(_) => "version = \"0.1.0\"\nedition = \"2024\"\npublish = false",
     };
+    let library = match plugin {
+        false => "",
+        // The description is what `devices` shows of a plug-in. Tests are linked with the `rlib`.
+        true => {
+            "description = \"The backend @name@, not written yet\"\n\n[lib]\n\
+             crate-type = [\"cdylib\", \"rlib\"]\n"
+        }
+    };
     let mut text = template
         .replace("@about@", about)
-        .replace("@dependencies@", &dependencies(level.dependencies(), false))
-        .replace("@dev_dependencies@", &dependencies(&DEV_DEPENDENCIES, true));
+        .replace("@library@", library)
+        .replace(
+            "@dependencies@",
+            &dependencies(&level.dependencies(*plugin), false),
+        )
+        .replace(
+            "@dev_dependencies@",
+            &dependencies(&dev_dependencies(*plugin), true),
+        );
     if root.is_none() {
         text += "\n[lints]\nworkspace = true\n";
     }
@@ -275,12 +405,32 @@ impl Made {
         let Names {
             package, library, ..
         } = &self.names;
-        let Options { name, level, into } = options;
+        let Options {
+            name,
+            level,
+            plugin,
+            into,
+        } = options;
         let folder = workspace.shown(&self.folder);
         let (place, of) = match into {
             Some(_) => (format!("In {folder}:\n\n"), String::new()),
             None => (String::new(), format!(" -p {package}")),
         };
+        if *plugin {
+            let file = self.names.file();
+            return format!(
+                "Made {folder}, a {level} backend in a shared library that refuses every program.\n\n\
+                 {place}\
+                 1. cargo test{of}\n   \
+                    shows what is missing; start in {folder}/src/lib.rs.\n\
+                 2. cargo build --release{of}\n   \
+                    makes target/release/{file}.\n\
+                 3. loopwright --plugin target/release/{file} devices\n   \
+                    lists `{name}`; `check --device {name}` runs the whole suite and prints its tables.\n\n\
+                 The chapters \"Add a backend\" and \"Plug-ins\" are docs/backends.md and docs/plugins.md.\n",
+                level = level.name(),
+            );
+        }
         let mut text = format!(
             "Made {folder}, a {level} backend that refuses every program.\n\n\
              {place}\
@@ -320,15 +470,18 @@ pub(crate) fn check(workspace: &Workspace, notes: &mut Notes) -> Result<(), Erro
     }
     fs::create_dir_all(&folder).map_err(file_error(&folder))?;
     let mut made = Vec::new();
-    for level in Level::ALL {
+    for (level, plugin) in Level::every_way() {
+        let way = if plugin { "_plugin" } else { "" };
         let options = Options {
-            name: format!("template_{}", level.name()),
+            name: format!("template_{}{way}", level.name()),
             level,
+            plugin,
             into: Some(folder.clone()),
         };
-        made.push((options.name.clone(), make(workspace, &options)?.names));
+        let names = make(workspace, &options)?.names;
+        made.push((options.name.clone(), plugin, names));
     }
-    // One workspace for the three, with this one's profile and versions, so that what is built is built once and nothing
+    // One workspace for all of them, with this one's profile and versions, so that what is built is built once and nothing
     // has to be fetched.
     let root = workspace.root.join("Cargo.toml");
     let root = fs::read_to_string(&root).map_err(file_error(&root))?;
@@ -350,7 +503,8 @@ pub(crate) fn check(workspace: &Workspace, notes: &mut Notes) -> Result<(), Erro
         process::run(&mut cargo(&["fmt", "--check"]))?;
     }
     process::run(&mut cargo(&["test", "--no-run", "--offline", "--quiet"]))?;
-    for (name, names) in made {
+    let private = std::env::temp_dir().join(format!("xtask-template-{}", std::process::id()));
+    for (name, plugin, names) in made {
         let printed = |task: &str, arguments: &[&str]| {
             let log = folder.join(format!("{name}.{task}.log"));
             let mut command = cargo(arguments);
@@ -374,18 +528,61 @@ pub(crate) fn check(workspace: &Workspace, notes: &mut Notes) -> Result<(), Erro
             "{name}: not written yet, and its suite says so: {}",
             counts.unwrap_or("no result")
         ));
+        // A command line that has it linked in, or one that loads it.
+        let (package, loads) = match plugin {
+            false => (package, Vec::new()),
+            true => {
+                let library = copied_to(&private, &workspace.target, &names)?;
+                (
+                    "loopwright-template-kernel",
+                    vec!["--plugin".to_owned(), library],
+                )
+            }
+        };
         let run = ["run", "--offline", "--quiet", "-p", package];
-        let (_, text) = printed(
-            "devices",
-            &[&run[..], &["--example", "cli", "--", "devices"]].concat(),
-        )?;
+        let loads = loads.iter().map(String::as_str);
+        let arguments: Vec<&str> = run
+            .into_iter()
+            .chain(["--example", "cli", "--"])
+            .chain(loads)
+            .chain(["devices"])
+            .collect();
+        let (_, text) = printed("devices", &arguments)?;
         if !text.lines().any(|line| line.starts_with(&name)) {
             return Err(Error::Check(format!(
                 "`devices` does not list the new backend `{name}`:\n{text}"
             )));
         }
     }
+    if private.exists() {
+        fs::remove_dir_all(&private).map_err(file_error(&private))?;
+    }
     Ok(())
+}
+
+/// The shared library of a plug-in, where nobody else can write to it: others are not loaded, and folders of builds are
+/// often open to a group.
+fn copied_to(private: &Path, target: &Path, names: &Names) -> Result<String, Error> {
+    let file = names.file();
+    // Cargo puts what it builds for tests alone a folder deeper.
+    let debug = target.join("debug");
+    let mut places = [debug.join(&file), debug.join("deps").join(&file)].into_iter();
+    let built = places.find(|built| built.is_file()).ok_or_else(|| {
+        Error::Check(format!(
+            "building `{}` does not make {file} in {} or below",
+            names.package,
+            debug.display()
+        ))
+    })?;
+    fs::create_dir_all(private).map_err(file_error(private))?;
+    let copy = private.join(&file);
+    fs::copy(&built, &copy).map_err(file_error(&copy))?;
+    #[cfg(unix)]
+    for (path, mode) in [(private, 0o700), (&*copy, 0o755)] {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(file_error(path))?;
+    }
+    Ok(copy.display().to_string())
 }
 
 /// Whether a skeleton's tests have failed as they should: with what to do next, and only with that.
@@ -442,6 +639,22 @@ mod tests {
         assert_eq!(options.level, Level::Kernel);
         let options = parse(&["--level", "device", "my_npu"]).expect("the level exists");
         assert_eq!(options.level, Level::Device);
+        assert!(!options.plugin);
+        let options = parse(&["my_npu", "--plugin", "--level", "loop"]).expect("it can be one");
+        assert!(options.plugin && options.level == Level::Loop);
+    }
+
+    #[test]
+    fn imports_are_left_out_and_wrapped() {
+        let source = "use loopwright_backend::{\n    A, Backend, C, register_backend,\n};\nrest\n";
+        assert_eq!(
+            without_imports(source, &["Backend", "register_backend"]),
+            "use loopwright_backend::{A, C};\nrest\n"
+        );
+        let long = ["Abcdefghijklmnopqrstuvwxyz"; 5].join(", ");
+        let wrapped = without_imports(&format!("use loopwright_backend::{{{long}}};"), &[]);
+        assert!(wrapped.lines().all(|line| line.len() <= 100), "{wrapped}");
+        assert_eq!(wrapped.lines().count(), 4, "{wrapped}");
     }
 
     #[test]
@@ -475,11 +688,12 @@ mod tests {
     #[test]
     fn every_placeholder_is_filled_in() {
         let workspace = empty("filled");
-        for level in Level::ALL {
+        for (level, plugin) in Level::every_way() {
             for into in [None, Some(workspace.root.join("elsewhere"))] {
                 let options = Options {
                     name: format!("a_{}", level.name()),
                     level,
+                    plugin,
                     into,
                 };
                 let made = make(&workspace, &options).expect("the folder is empty");
@@ -495,7 +709,7 @@ mod tests {
                 let source = fs::read_to_string(made.folder.join("src/lib.rs"));
                 assert!(source.expect("it was made").contains(REFUSAL));
                 let next = made.next_steps(&workspace, &options);
-                let inside = options.into.is_none();
+                let inside = options.into.is_none() && !plugin;
                 assert_eq!(
                     next.contains("crates/faces/loopwright/src/lib.rs"),
                     inside,

@@ -5,19 +5,18 @@
 
 use loopwright_backend::{
     Backend, BackendError, Call, Capabilities, CompileOptions, Describe, DeviceBackend, DeviceCode,
-    DeviceError, Executable, Hardware, Launch, LaunchArgument, Limits, PlainDevice, Slab, SlabRange,
-    Target, Unavailable, register_backend,
+    DeviceError, Executable, Hardware, Launch, LaunchArgument, Limits, MathAccuracy, PlainDevice,
+    Signature, Slab, SlabRange, Target, Unavailable, register_backend,
 };
 use loopwright_kernel::{Function, FunctionKind, Module};
+use loopwright_ops::DType;
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The backend's name: `--device @name@`.
 pub const NAME: &str = "@name@";
 
-// The available backend with the highest priority is what `auto` takes. The interpreter has 0: below that a
-// backend is taken by its name only.
-register_backend!(-50, || Backend::device_backend(@Type@));
+@registration@
 
 /// The backend.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,7 +45,12 @@ impl Describe for @Type@ {
     /// What it can do. Take away what it lacks: that is refused before `compile` sees it, and the rows of
     /// the conformance suite about it do not apply.
     fn capabilities(&self) -> Capabilities {
-        Capabilities::without_groups()
+        Capabilities {
+            dtypes: DType::ALL.to_vec(),
+            // How far `exp`, `sin` and the like may be off, if they are not ours.
+            math: MathAccuracy::exact(),
+            ..Capabilities::without_groups()
+        }
     }
 }
 
@@ -61,7 +65,7 @@ impl DeviceBackend for @Type@ {
             text: module.to_string(),
         };
         for function in &module.functions {
-            code.add(function)?;
+            code.add(module, function)?;
         }
         Ok(Arc::new(code))
     }
@@ -74,8 +78,8 @@ impl DeviceBackend for @Type@ {
 
 /// What was made of a module: what will be loaded.
 struct Code {
-    /// The kernels that can be called, and how many arguments they take.
-    kernels: Vec<(String, usize)>,
+    /// The kernels that can be called, and what they take.
+    kernels: Vec<(String, Signature)>,
     /// For `dump --stage code`.
     text: String,
 }
@@ -84,17 +88,21 @@ impl Code {
     /// Makes code of a function. Several kernels may come in one module, with functions that they call.
     ///
     /// A function is a list of parameters and a body of statements (`function.body`, a `Block` of `Stmt`); match
-    /// on those without a catch-all arm, and the compiler names what you have forgotten.
-    fn add(&mut self, function: &Function) -> Result<(), BackendError> {
-        if matches!(function.kind, FunctionKind::Kernel { .. }) {
-            let takes = function.params.len();
-            self.kernels.push((function.name.clone(), takes));
-        }
-        Err(BackendError::Unsupported {
+    /// on those, and on the ops of `Inst::Map` (`loopwright_ops::Op`), without a catch-all arm, and the compiler names what
+    /// you have forgotten.
+    fn add(&mut self, module: &Module, function: &Function) -> Result<(), BackendError> {
+        let unsupported = |reason: String| BackendError::Unsupported {
             backend: NAME.to_owned(),
             kernel: function.name.clone(),
-            reason: "not written yet: start in src/lib.rs".to_owned(),
-        })
+            reason,
+        };
+        if matches!(function.kind, FunctionKind::Kernel { .. }) {
+            let takes = Signature::of(module, function).map_err(unsupported)?;
+            self.kernels.push((function.name.clone(), takes));
+        }
+        Err(unsupported(
+            "not written yet: start in src/lib.rs".to_owned(),
+        ))
     }
 }
 
@@ -140,17 +148,16 @@ impl PlainDevice for Device {
         let Some(code) = found.and_then(|code| code.downcast_ref::<Code>()) else {
             return Err(wrong(format!("it was not compiled for `{NAME}`")));
         };
-        match code.kernels.iter().find(|(name, _)| name == kernel) {
-            None => Err(wrong("the code has no kernel of that name".to_owned())),
-            Some((_, takes)) if *takes != arguments.len() => {
-                let got = arguments.len();
-                Err(wrong(format!("it takes {takes} arguments, not {got}")))
-            }
-            Some(_) => Ok(Box::new(Prepared {
-                kernel: kernel.to_owned(),
-                _slabs: slabs,
-            })),
-        }
+        let found = code.kernels.iter().find(|(name, _)| name == kernel);
+        let Some((_, takes)) = found else {
+            return Err(wrong("the code has no kernel of that name".to_owned()));
+        };
+        // Number, kinds, dtypes, alignment, and whether what is written may be.
+        takes.check(arguments).map_err(wrong)?;
+        Ok(Box::new(Prepared {
+            kernel: kernel.to_owned(),
+            _slabs: slabs,
+        }))
     }
 }
 

@@ -5,15 +5,14 @@
 
 use loopwright_backend::{
     Backend, BackendError, Capabilities, CompileOptions, Describe, Hardware, LoopBackend,
-    LoopProgram, LoopResult, Target, Unavailable, register_backend,
+    LoopProgram, LoopResult, MathAccuracy, Target, Unavailable, register_backend,
 };
+use loopwright_ops::DType;
 
 /// The backend's name: `--device @name@`.
 pub const NAME: &str = "@name@";
 
-// The available backend with the highest priority is what `auto` takes. The interpreter has 0: below that a
-// backend is taken by its name only.
-register_backend!(-50, || Backend::loop_backend(@Type@));
+@registration@
 
 /// The backend.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,7 +41,12 @@ impl Describe for @Type@ {
     /// What it can do. Take away what it lacks: that is refused before `compile` sees it, and the rows of
     /// the conformance suite about it do not apply.
     fn capabilities(&self) -> Capabilities {
-        Capabilities::without_groups()
+        Capabilities {
+            dtypes: DType::ALL.to_vec(),
+            // How far `exp`, `sin` and the like may be off, if they are not ours.
+            math: MathAccuracy::exact(),
+            ..Capabilities::without_groups()
+        }
     }
 }
 

@@ -92,6 +92,11 @@ fn document(device: &Found) -> Value {
     } = device;
     // No limit is no number.
     let limit = |most: u64| (most != u64::MAX).then_some(most);
+    let (math_ulps, op_ulps) = capabilities.math.stated();
+    let op_ulps = op_ulps
+        .iter()
+        .map(|(op, ulps)| (op.name().to_owned(), json!(ulps)));
+    let op_ulps: serde_json::Map<String, Value> = op_ulps.collect();
     let mut document = json!({
         "name": device.name,
         "backend": device.backend,
@@ -121,6 +126,9 @@ fn document(device: &Found) -> Value {
             "atomics": capabilities.atomics,
             "barriers": capabilities.barriers,
             "matrix_tiles": capabilities.matrix_tiles,
+            "structs": capabilities.structs,
+            "math_ulps": math_ulps,
+            "op_ulps": op_ulps,
             "max_buffer_bytes": capabilities.max_buffer,
             "max_params": capabilities.max_params,
         },
