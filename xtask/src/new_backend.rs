@@ -43,7 +43,7 @@ impl Level {
 
     /// Every level, linked in and as a plug-in.
     fn every_way() -> impl Iterator<Item = (Level, bool)> {
-        let plugins = [Level::Loop, Level::Kernel].map(|level| (level, true));
+        let plugins = Level::ALL.map(|level| (level, true));
         Level::ALL
             .map(|level| (level, false))
             .into_iter()
@@ -196,11 +196,6 @@ impl Options {
         }
         let name = name.ok_or_else(|| Error::Usage("`new-backend` needs a name".to_owned()))?;
         check_name(&name)?;
-        if plugin && level == Level::Device {
-            return Err(Error::Usage(
-                "a device backend cannot be a plug-in; leave out `--plugin`, or choose another level".to_owned(),
-            ));
-        }
         Ok(Options {
             name,
             level,
@@ -377,11 +372,8 @@ fn manifest(template: &str, options: &Options, root: Option<&Path>) -> String {
     };
     let library = match plugin {
         false => "",
-        // The description is what `devices` shows of a plug-in. Tests are linked with the `rlib`.
-        true => {
-            "description = \"The backend @name@, not written yet\"\n\n[lib]\n\
-             crate-type = [\"cdylib\", \"rlib\"]\n"
-        }
+        // Tests are linked with the `rlib`.
+        true => "\n[lib]\ncrate-type = [\"cdylib\", \"rlib\"]\n",
     };
     let mut text = template
         .replace("@about@", about)

@@ -143,6 +143,25 @@
 // A status: it failed. The plug-in has written why.
 #define LW_FAILED 2
 
+// A status of devices' functions: there is not as much memory as was asked for.
+#define LW_OUT_OF_MEMORY 3
+
+// A status of devices' functions: the device is gone, and nothing on it can be used any more. The plug-in has
+// written why.
+#define LW_LOST 4
+
+// An argument of a launch: bytes of a device's memory.
+#define LW_LAUNCH_MEMORY 1
+
+// An argument of a launch: an integer, `LW_DTYPE_I64`, that stays as it is.
+#define LW_LAUNCH_INTEGER 2
+
+// An argument of a launch: an integer, `LW_DTYPE_I64`, that every call gives.
+#define LW_LAUNCH_STATIC 3
+
+// An argument of a launch: bytes of a device's memory that every call gives, to be read only.
+#define LW_LAUNCH_MERGE 4
+
 // An availability: it can be used on this machine.
 #define LW_AVAILABLE 0
 
@@ -154,6 +173,15 @@
 
 // What a plug-in has made of a program. Only the plug-in knows what is in it.
 typedef struct lw_code lw_code;
+
+// A device of a plug-in. Only the plug-in knows what is in it.
+typedef struct lw_device lw_device;
+
+// Memory of a device. Only the plug-in knows what is in it.
+typedef struct lw_memory lw_memory;
+
+// A kernel with its arguments, ready to be launched. Only the plug-in knows what is in it.
+typedef struct lw_launch lw_launch;
 
 // A text: UTF-8, not terminated by a zero. `start` may be null where `length` is 0.
 typedef struct {
@@ -293,6 +321,112 @@ typedef struct {
     uint32_t ulps;
 } lw_op_accuracy;
 
+// What a device has.
+typedef struct {
+    // Bytes of this structure, filled in by the host. A newer host's is larger; what you leave alone is 0.
+    uint32_t struct_size;
+    // Threads that one kernel can use; 0 counts as 1.
+    uint32_t threads;
+    // How many streams make good use of it; 0 counts as 1.
+    uint32_t streams;
+    // Bytes of memory; 0 if that is not known.
+    uint64_t memory;
+} lw_device_limits;
+
+// One argument of a launch. There is one for each parameter of the kernel, in order.
+typedef struct {
+    // `LW_LAUNCH_MEMORY` or another kind.
+    uint32_t kind;
+    // What the kernel does with memory: `LW_ARGUMENT_READ`, `LW_ARGUMENT_WRITE` or `LW_ARGUMENT_SHARED`. 0 for
+    // integers.
+    uint32_t access;
+    // The memory, for `LW_LAUNCH_MEMORY`; else null.
+    lw_memory *memory;
+    // Where the argument starts in the memory, in bytes. It is aligned for its elements.
+    uint64_t offset;
+    // How many bytes it has, for `LW_LAUNCH_MEMORY` and `LW_LAUNCH_MERGE`.
+    uint64_t bytes;
+    // The value, for `LW_LAUNCH_INTEGER`; for `LW_LAUNCH_STATIC` its place in `lw_launch_call.statics`.
+    int64_t value;
+    // The parameter's name, for messages.
+    lw_text name;
+} lw_launch_argument;
+
+// What a launch adds to the arguments that it was prepared with.
+typedef struct {
+    // Bytes of this structure. A newer host's is larger.
+    uint32_t struct_size;
+    // The values of `LW_LAUNCH_STATIC`.
+    const int64_t *statics;
+    // How many there are.
+    size_t static_count;
+    // The memory of `LW_LAUNCH_MERGE`; null if there is none.
+    lw_memory *merge;
+    // Where the argument starts in there, in bytes.
+    uint64_t merge_offset;
+} lw_launch_call;
+
+// The functions of a plug-in that brings devices with memory of their own. All but `copy` must be there.
+//
+// What gives a status has written the reason to `error` if that is not `LW_OK`, and has left its result alone.
+// Each call does one thing to its end before it returns; the host sees to it that nothing is read while it is
+// written. Memory and launches keep working until they are given back; a device is closed after all of them.
+typedef struct {
+    // Bytes of this structure, `sizeof(lw_device_table)`.
+    uint32_t struct_size;
+    // How many devices there are. It may be asked again and may have changed, as when one is lost and there is
+    // another in its place.
+    uint32_t (*count)(void);
+    // Gives device number `number`, from 0. This is a handle: what takes time or may fail can wait for the
+    // first use. A device may be opened several times.
+    uint32_t (*open)(uint32_t number, lw_device **device, const lw_writer *error);
+    // Takes the handle back. Its memory and its launches have been given back before.
+    void (*close)(lw_device *device);
+    // Says what it has, and describes it in one line.
+    void (*limits)(lw_device *device, lw_device_limits *limits, const lw_writer *description);
+    // Allocates `bytes` bytes, all 0. `bytes` may be 0. `LW_OUT_OF_MEMORY` where there is not as much.
+    uint32_t (*allocate)(lw_device *device,
+                         uint64_t bytes,
+                         lw_memory **memory,
+                         const lw_writer *error);
+    // Takes memory back.
+    void (*free)(lw_memory *memory);
+    // Copies `bytes` bytes of the host's to the memory, from `offset` on. They lie within it.
+    uint32_t (*write)(lw_memory *memory,
+                      uint64_t offset,
+                      const void *from,
+                      uint64_t bytes,
+                      const lw_writer *error);
+    // Copies `bytes` bytes of the memory, from `offset` on, to the host.
+    uint32_t (*read)(lw_memory *memory,
+                     uint64_t offset,
+                     void *to,
+                     uint64_t bytes,
+                     const lw_writer *error);
+    // Copies between two pieces of memory of this plug-in, which may be of two devices; what is copied does not
+    // overlap. `LW_UNSUPPORTED`, with nothing done, where these two have no way to each other: then the host
+    // copies through its own memory, as it does where this is null.
+    uint32_t (*copy)(lw_memory *to,
+                     uint64_t to_offset,
+                     lw_memory *from,
+                     uint64_t from_offset,
+                     uint64_t bytes,
+                     const lw_writer *error);
+    // Prepares a kernel of this code to be launched with these arguments: loads the code where it is not
+    // loaded, and finds addresses once. The host has checked the arguments against the kernel's parameters.
+    uint32_t (*prepare)(lw_device *device,
+                        lw_code *code,
+                        lw_text kernel,
+                        const lw_launch_argument *arguments,
+                        size_t count,
+                        lw_launch **launch,
+                        const lw_writer *error);
+    // Runs the kernel to its end. No other call of this launch is under way.
+    uint32_t (*launch)(lw_launch *launch, const lw_launch_call *call, const lw_writer *error);
+    // Takes a launch back, before its code and the memory of its arguments.
+    void (*release_launch)(lw_launch *launch);
+} lw_device_table;
+
 // What schedules are made for. All 0 is a machine of which nothing is known.
 typedef struct {
     // Bytes of a vector register; 0 where vectors do not pay.
@@ -349,7 +483,8 @@ typedef struct {
                         const lw_writer *error);
     // Runs a kernel to its end. Gives a status; if that is not `LW_OK`, it has written the reason to
     // `error`. The host has checked the arguments against the kernel's parameters. One code may be run by
-    // several threads at once if the plug-in is thread-safe.
+    // several threads at once if the plug-in is thread-safe. Not called, and may be null, where there is
+    // `device`.
     uint32_t (*run)(lw_code *code,
                     lw_text kernel,
                     const lw_argument *arguments,
@@ -368,6 +503,10 @@ typedef struct {
     uint32_t op_accuracy_count;
     // Ops with an accuracy of their own.
     const lw_op_accuracy *op_accuracies;
+    // The functions of a plug-in that brings devices with memory of their own. It takes kernels, in any of their
+    // forms; code that `compile` made is launched on its devices. Null where the plug-in works in the host's
+    // memory, with `run`.
+    const lw_device_table *device;
 } lw_plugin;
 
 // The one symbol of a plug-in, `loopwright_plugin`: says who it is. Gives null where it does not go

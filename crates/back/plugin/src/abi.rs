@@ -112,6 +112,21 @@ pub const LW_UNSUPPORTED: u32 = 1;
 /// A status: it failed. The plug-in has written why.
 pub const LW_FAILED: u32 = 2;
 
+/// A status of devices' functions: there is not as much memory as was asked for.
+pub const LW_OUT_OF_MEMORY: u32 = 3;
+/// A status of devices' functions: the device is gone, and nothing on it can be used any more. The plug-in has
+/// written why.
+pub const LW_LOST: u32 = 4;
+
+/// An argument of a launch: bytes of a device's memory.
+pub const LW_LAUNCH_MEMORY: u32 = 1;
+/// An argument of a launch: an integer, `LW_DTYPE_I64`, that stays as it is.
+pub const LW_LAUNCH_INTEGER: u32 = 2;
+/// An argument of a launch: an integer, `LW_DTYPE_I64`, that every call gives.
+pub const LW_LAUNCH_STATIC: u32 = 3;
+/// An argument of a launch: bytes of a device's memory that every call gives, to be read only.
+pub const LW_LAUNCH_MERGE: u32 = 4;
+
 /// An availability: it can be used on this machine.
 pub const LW_AVAILABLE: u32 = 0;
 /// An availability: something is missing. The plug-in has written what, and what would help.
@@ -302,6 +317,169 @@ pub struct TargetTable {
     pub l2_bytes: u32,
 }
 
+/// A device of a plug-in. Only the plug-in knows what is in it.
+pub struct Device {
+    _private: [u8; 0],
+}
+
+/// Memory of a device. Only the plug-in knows what is in it.
+pub struct DeviceMemory {
+    _private: [u8; 0],
+}
+
+/// A kernel with its arguments, ready to be launched. Only the plug-in knows what is in it.
+pub struct Launch {
+    _private: [u8; 0],
+}
+
+/// What a device has.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceLimits {
+    /// Bytes of this structure, filled in by the host. A newer host's is larger; what you leave alone is 0.
+    pub struct_size: u32,
+    /// Threads that one kernel can use; 0 counts as 1.
+    pub threads: u32,
+    /// How many streams make good use of it; 0 counts as 1.
+    pub streams: u32,
+    /// Bytes of memory; 0 if that is not known.
+    pub memory: u64,
+}
+
+/// One argument of a launch. There is one for each parameter of the kernel, in order.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchArgument {
+    /// `LW_LAUNCH_MEMORY` or another kind.
+    pub kind: u32,
+    /// What the kernel does with memory: `LW_ARGUMENT_READ`, `LW_ARGUMENT_WRITE` or `LW_ARGUMENT_SHARED`. 0 for
+    /// integers.
+    pub access: u32,
+    /// The memory, for `LW_LAUNCH_MEMORY`; else null.
+    pub memory: *mut DeviceMemory,
+    /// Where the argument starts in the memory, in bytes. It is aligned for its elements.
+    pub offset: u64,
+    /// How many bytes it has, for `LW_LAUNCH_MEMORY` and `LW_LAUNCH_MERGE`.
+    pub bytes: u64,
+    /// The value, for `LW_LAUNCH_INTEGER`; for `LW_LAUNCH_STATIC` its place in `lw_launch_call.statics`.
+    pub value: i64,
+    /// The parameter's name, for messages.
+    pub name: Text,
+}
+
+/// What a launch adds to the arguments that it was prepared with.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchCall {
+    /// Bytes of this structure. A newer host's is larger.
+    pub struct_size: u32,
+    /// The values of `LW_LAUNCH_STATIC`.
+    pub statics: *const i64,
+    /// How many there are.
+    pub static_count: usize,
+    /// The memory of `LW_LAUNCH_MERGE`; null if there is none.
+    pub merge: *mut DeviceMemory,
+    /// Where the argument starts in there, in bytes.
+    pub merge_offset: u64,
+}
+
+/// The functions of a plug-in that brings devices with memory of their own. All but `copy` must be there.
+///
+/// What gives a status has written the reason to `error` if that is not `LW_OK`, and has left its result alone.
+/// Each call does one thing to its end before it returns; the host sees to it that nothing is read while it is
+/// written. Memory and launches keep working until they are given back; a device is closed after all of them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceTable {
+    /// Bytes of this structure, `sizeof(lw_device_table)`.
+    pub struct_size: u32,
+    /// How many devices there are. It may be asked again and may have changed, as when one is lost and there is
+    /// another in its place.
+    pub count: Option<unsafe extern "C" fn() -> u32>,
+    /// Gives device number `number`, from 0. This is a handle: what takes time or may fail can wait for the
+    /// first use. A device may be opened several times.
+    pub open: Option<
+        unsafe extern "C" fn(number: u32, device: *mut *mut Device, error: *const Writer) -> u32,
+    >,
+    /// Takes the handle back. Its memory and its launches have been given back before.
+    pub close: Option<unsafe extern "C" fn(device: *mut Device)>,
+    /// Says what it has, and describes it in one line.
+    pub limits: Option<
+        unsafe extern "C" fn(
+            device: *mut Device,
+            limits: *mut DeviceLimits,
+            description: *const Writer,
+        ),
+    >,
+    /// Allocates `bytes` bytes, all 0. `bytes` may be 0. `LW_OUT_OF_MEMORY` where there is not as much.
+    pub allocate: Option<
+        unsafe extern "C" fn(
+            device: *mut Device,
+            bytes: u64,
+            memory: *mut *mut DeviceMemory,
+            error: *const Writer,
+        ) -> u32,
+    >,
+    /// Takes memory back.
+    pub free: Option<unsafe extern "C" fn(memory: *mut DeviceMemory)>,
+    /// Copies `bytes` bytes of the host's to the memory, from `offset` on. They lie within it.
+    pub write: Option<
+        unsafe extern "C" fn(
+            memory: *mut DeviceMemory,
+            offset: u64,
+            from: *const c_void,
+            bytes: u64,
+            error: *const Writer,
+        ) -> u32,
+    >,
+    /// Copies `bytes` bytes of the memory, from `offset` on, to the host.
+    pub read: Option<
+        unsafe extern "C" fn(
+            memory: *mut DeviceMemory,
+            offset: u64,
+            to: *mut c_void,
+            bytes: u64,
+            error: *const Writer,
+        ) -> u32,
+    >,
+    /// Copies between two pieces of memory of this plug-in, which may be of two devices; what is copied does not
+    /// overlap. `LW_UNSUPPORTED`, with nothing done, where these two have no way to each other: then the host
+    /// copies through its own memory, as it does where this is null.
+    pub copy: Option<
+        unsafe extern "C" fn(
+            to: *mut DeviceMemory,
+            to_offset: u64,
+            from: *mut DeviceMemory,
+            from_offset: u64,
+            bytes: u64,
+            error: *const Writer,
+        ) -> u32,
+    >,
+    /// Prepares a kernel of this code to be launched with these arguments: loads the code where it is not
+    /// loaded, and finds addresses once. The host has checked the arguments against the kernel's parameters.
+    pub prepare: Option<
+        unsafe extern "C" fn(
+            device: *mut Device,
+            code: *mut Code,
+            kernel: Text,
+            arguments: *const LaunchArgument,
+            count: usize,
+            launch: *mut *mut Launch,
+            error: *const Writer,
+        ) -> u32,
+    >,
+    /// Runs the kernel to its end. No other call of this launch is under way.
+    pub launch: Option<
+        unsafe extern "C" fn(
+            launch: *mut Launch,
+            call: *const LaunchCall,
+            error: *const Writer,
+        ) -> u32,
+    >,
+    /// Takes a launch back, before its code and the memory of its arguments.
+    pub release_launch: Option<unsafe extern "C" fn(launch: *mut Launch)>,
+}
+
 /// What a plug-in is: the table that `loopwright_plugin` gives. It and all it points to stay as they are
 /// for as long as the process runs; a plug-in is never unloaded.
 ///
@@ -351,7 +529,8 @@ pub struct PluginTable {
     >,
     /// Runs a kernel to its end. Gives a status; if that is not `LW_OK`, it has written the reason to
     /// `error`. The host has checked the arguments against the kernel's parameters. One code may be run by
-    /// several threads at once if the plug-in is thread-safe.
+    /// several threads at once if the plug-in is thread-safe. Not called, and may be null, where there is
+    /// `device`.
     pub run: Option<
         unsafe extern "C" fn(
             code: *mut Code,
@@ -374,6 +553,10 @@ pub struct PluginTable {
     pub op_accuracy_count: u32,
     /// Ops with an accuracy of their own.
     pub op_accuracies: *const OpAccuracy,
+    /// The functions of a plug-in that brings devices with memory of their own. It takes kernels, in any of their
+    /// forms; code that `compile` made is launched on its devices. Null where the plug-in works in the host's
+    /// memory, with `run`.
+    pub device: *const DeviceTable,
 }
 
 /// The one symbol of a plug-in, `loopwright_plugin`: says who it is. Gives null where it does not go

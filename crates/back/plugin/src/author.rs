@@ -2,19 +2,21 @@
 //! is all that authors use of it.
 
 use crate::abi::{
-    Argument as Word, CapabilityTable, Code, HostTable, LW_ABI_VERSION, LW_ARGUMENT_READ,
-    LW_ARGUMENT_SCALAR, LW_ARGUMENT_SHARED, LW_ARGUMENT_WRITE, LW_AVAILABLE, LW_BROKEN, LW_FAILED,
-    LW_FEATURE_ATOMICS, LW_FEATURE_BARRIERS, LW_FEATURE_COMPUTES_NOTHING, LW_FEATURE_NO_STRUCTS,
-    LW_FEATURE_TILES, LW_FLAG_THREAD_SAFE, LW_FORM_KERNEL, LW_FORM_PROGRAM, LW_MISSING, LW_OK,
-    LW_SCHEDULER_SYNC, LW_SCHEDULER_THREADS, LW_STRICT, LW_UNSUPPORTED, OpAccuracy, Options,
-    PluginTable, Program, TargetTable, Text, Writer,
+    Argument as Word, CapabilityTable, Code, DeviceTable, HostTable, LW_ABI_VERSION,
+    LW_ARGUMENT_READ, LW_ARGUMENT_SCALAR, LW_ARGUMENT_SHARED, LW_ARGUMENT_WRITE, LW_AVAILABLE,
+    LW_BROKEN, LW_FAILED, LW_FEATURE_ATOMICS, LW_FEATURE_BARRIERS, LW_FEATURE_COMPUTES_NOTHING,
+    LW_FEATURE_NO_STRUCTS, LW_FEATURE_TILES, LW_FLAG_THREAD_SAFE, LW_FORM_KERNEL, LW_FORM_PROGRAM,
+    LW_MISSING, LW_OK, LW_SCHEDULER_SYNC, LW_SCHEDULER_THREADS, LW_STRICT, LW_UNSUPPORTED,
+    OpAccuracy, Options, PluginTable, Program, TargetTable, Text, Writer,
 };
 use crate::arguments::text_of;
+use crate::author_devices::{self, Held};
 use loopwright_backend::{
     Argument, Backend, BackendError, Capabilities, CompileOptions, CompileUnit, Describe,
-    Executable, KernelBackend, KernelLaunch, LoopBackend, Scheduler,
+    DeviceBackend, Executable, KernelBackend, KernelLaunch, LoopBackend, Scheduler,
 };
 use loopwright_graph::Graph;
+use loopwright_kernel::Module;
 use loopwright_looptree::{Plan, parse_schedule};
 use loopwright_lower::{KernelParam, lower};
 use loopwright_ops::{DType, Scalar};
@@ -26,7 +28,8 @@ use std::sync::{Arc, OnceLock};
 
 /// Makes a shared library of a backend: `export_plugin!(backend, priority)` for a
 /// [`KernelBackend`](loopwright_backend::KernelBackend), `export_plugin!(loop backend, priority)` for a
-/// [`LoopBackend`](loopwright_backend::LoopBackend). The backend is an expression, evaluated once, when
+/// [`LoopBackend`](loopwright_backend::LoopBackend), `export_plugin!(device backend, priority)` for a
+/// [`DeviceBackend`](loopwright_backend::DeviceBackend). The backend is an expression, evaluated once, when
 /// the plug-in is loaded; the priority is that of
 /// [`register_backend!`](loopwright_backend::register_backend). The package's description is the
 /// plug-in's. The crate's type is `cdylib`, and has this line once.
@@ -36,6 +39,9 @@ use std::sync::{Arc, OnceLock};
 macro_rules! export_plugin {
     (loop $backend:expr, $priority:expr) => {
         $crate::export_plugin!(@entry $crate::author::Way::loops($backend), $priority);
+    };
+    (device $backend:expr, $priority:expr) => {
+        $crate::export_plugin!(@entry $crate::author::Way::devices($backend), $priority);
     };
     ($backend:expr, $priority:expr) => {
         $crate::export_plugin!(@entry $crate::author::Way::kernels($backend), $priority);
@@ -93,6 +99,8 @@ pub enum Way {
     Kernels(Box<dyn KernelBackend>),
     /// It takes loops.
     Loops(Backend),
+    /// It takes kernels, and brings devices.
+    Devices(Box<dyn DeviceBackend>),
 }
 
 impl Way {
@@ -106,17 +114,23 @@ impl Way {
         Way::Loops(Backend::loop_backend(backend))
     }
 
+    /// A backend with devices.
+    pub fn devices(backend: impl DeviceBackend + 'static) -> Way {
+        Way::Devices(Box::new(backend))
+    }
+
     fn describe(&self) -> &dyn Describe {
         match self {
             Way::Kernels(backend) => &**backend,
             Way::Loops(backend) => &**backend,
+            Way::Devices(backend) => &**backend,
         }
     }
 }
 
 /// A backend with its table.
 pub struct Exported {
-    way: Way,
+    pub(crate) way: Way,
     table: PluginTable,
 }
 
@@ -167,7 +181,7 @@ fn make_table<A: Author>(way: &Way) -> PluginTable {
         // In the order of the numbers, as the host's tests say.
         hardware: described.hardware() as u32,
         form: match way {
-            Way::Kernels(_) => LW_FORM_KERNEL,
+            Way::Kernels(_) | Way::Devices(_) => LW_FORM_KERNEL,
             Way::Loops(_) => LW_FORM_PROGRAM,
         },
         scheduler: match described.scheduler() {
@@ -192,6 +206,10 @@ fn make_table<A: Author>(way: &Way) -> PluginTable {
         math_ulps,
         op_accuracy_count: accuracies.len() as u32,
         op_accuracies: accuracies.as_ptr(),
+        device: match way {
+            Way::Devices(_) => Box::leak(Box::new(author_devices::table::<A>())),
+            Way::Kernels(_) | Way::Loops(_) => std::ptr::null::<DeviceTable>(),
+        },
     }
 }
 
@@ -220,10 +238,10 @@ fn capabilities(can: &Capabilities) -> CapabilityTable {
 }
 
 /// Something that did not work: the status, and why.
-struct Failed(u32, String);
+pub(crate) struct Failed(pub(crate) u32, pub(crate) String);
 
 impl Failed {
-    fn because(reason: impl Into<String>) -> Failed {
+    pub(crate) fn because(reason: impl Into<String>) -> Failed {
         Failed(LW_FAILED, reason.into())
     }
 }
@@ -245,7 +263,7 @@ impl From<BackendError> for Failed {
 ///
 /// # Safety
 /// `writer` is the host's.
-unsafe fn tell(writer: *const Writer, text: &str) {
+pub(crate) unsafe fn tell(writer: *const Writer, text: &str) {
     // SAFETY: the caller says that it is the host's.
     if let Some(writer) = unsafe { writer.as_ref() }
         && let Some(write) = writer.write
@@ -271,7 +289,10 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
 ///
 /// # Safety
 /// `error` is the host's.
-unsafe fn guarded(error: *const Writer, work: impl FnOnce() -> Result<(), Failed>) -> u32 {
+pub(crate) unsafe fn guarded(
+    error: *const Writer,
+    work: impl FnOnce() -> Result<(), Failed>,
+) -> u32 {
     // What was being worked on is not looked at again, but for the backend, and whether that minds is
     // its author's business, as in any program that goes on after a panic.
     let outcome = catch_unwind(AssertUnwindSafe(work));
@@ -289,7 +310,7 @@ unsafe fn guarded(error: *const Writer, work: impl FnOnce() -> Result<(), Failed
 ///
 /// # Safety
 /// It is one.
-unsafe fn read<'a>(text: Text, what: &str) -> Result<&'a str, Failed> {
+pub(crate) unsafe fn read<'a>(text: Text, what: &str) -> Result<&'a str, Failed> {
     if text.length == 0 {
         return Ok("");
     }
@@ -302,7 +323,7 @@ unsafe fn read<'a>(text: Text, what: &str) -> Result<&'a str, Failed> {
         .map_err(|_| Failed::because(format!("the host's {what} is not UTF-8")))
 }
 
-fn exported<A: Author>() -> Result<&'static Exported, Failed> {
+pub(crate) fn exported<A: Author>() -> Result<&'static Exported, Failed> {
     let made = A::slot().get().and_then(Option::as_ref);
     made.ok_or_else(|| Failed::because("the plug-in is called before its entry point"))
 }
@@ -330,8 +351,8 @@ unsafe extern "C" fn availability<A: Author>(reason: *const Writer, help: *const
 }
 
 /// What the host holds as `lw_code`.
-struct Compiled {
-    executable: Arc<dyn Executable>,
+pub(crate) struct Compiled {
+    pub(crate) executable: Arc<dyn Executable>,
     /// Where arguments are given by name: what the executable's are.
     named: Option<Vec<Named>>,
 }
@@ -370,7 +391,17 @@ unsafe extern "C" fn compile<A: Author>(
             ..CompileOptions::default()
         };
         let compiled = match &exported.way {
-            Way::Kernels(backend) => compile_kernels(&**backend, text, &options)?,
+            Way::Kernels(backend) => {
+                let compile = |module: &Module| backend.compile(module, &options);
+                compile_kernels(compile, text)?
+            }
+            Way::Devices(backend) => {
+                let compile = |module: &Module| -> Result<Arc<dyn Executable>, BackendError> {
+                    let code = backend.compile(module, &options)?;
+                    Ok(Arc::new(Held(code)))
+                };
+                compile_kernels(compile, text)?
+            }
             Way::Loops(backend) => {
                 let kernel = match program.kernel_count {
                     // SAFETY: the host says that there is one.
@@ -399,15 +430,14 @@ fn unreadable(source: &Source, error: &Diagnostic) -> Failed {
 }
 
 fn compile_kernels(
-    backend: &dyn KernelBackend,
+    compile: impl FnOnce(&Module) -> Result<Arc<dyn Executable>, BackendError>,
     text: &str,
-    options: &CompileOptions,
 ) -> Result<Compiled, Failed> {
     let source = Source::new("kernel", text);
     // Reading validates.
     let module = loopwright_kernel::parse(&source).map_err(|error| unreadable(&source, &error))?;
     Ok(Compiled {
-        executable: backend.compile(&module, options)?,
+        executable: compile(&module)?,
         named: None,
     })
 }

@@ -61,6 +61,17 @@ impl KernelBackend for PluginBackend {
         module: &Module,
         options: &CompileOptions,
     ) -> Result<Arc<dyn Executable>, BackendError> {
+        Ok(Arc::new(self.compile_module(module, options)?))
+    }
+}
+
+impl PluginBackend {
+    /// Has the kernels of a module compiled.
+    pub(crate) fn compile_module(
+        &self,
+        module: &Module,
+        options: &CompileOptions,
+    ) -> Result<CompiledModule, BackendError> {
         let rendered = self.render(module)?;
         let mut signatures = FxHashMap::default();
         let mut kernels = Vec::new();
@@ -93,31 +104,42 @@ impl KernelBackend for PluginBackend {
             },
             options,
         )?;
-        Ok(Arc::new(PluginExecutable {
+        Ok(CompiledModule {
             code,
             signatures,
             text: rendered.text,
-        }))
+        })
     }
 }
 
 /// What the plug-in made of a module.
-struct PluginExecutable {
-    code: OwnedCode,
+pub(crate) struct CompiledModule {
+    pub(crate) code: OwnedCode,
     signatures: FxHashMap<String, Signature>,
     /// What the plug-in was given.
     text: String,
 }
 
-impl Executable for PluginExecutable {
+impl CompiledModule {
+    /// What a kernel takes.
+    pub(crate) fn signature(&self, kernel: &str) -> Result<&Signature, String> {
+        let signature = self.signatures.get(kernel);
+        signature.ok_or_else(|| "the module has no kernel of that name".to_owned())
+    }
+
+    /// The code, or else what the plug-in was given.
+    pub(crate) fn text(&self) -> String {
+        self.code.text().unwrap_or_else(|| self.text.clone())
+    }
+}
+
+impl Executable for CompiledModule {
     unsafe fn run(&self, kernel: &str, arguments: &mut [Argument<'_>]) -> Result<(), BackendError> {
         let wrong = |reason: String| BackendError::Call {
             kernel: kernel.to_owned(),
             reason,
         };
-        let signature = self.signatures.get(kernel);
-        let signature =
-            signature.ok_or_else(|| wrong("the module has no kernel of that name".to_owned()))?;
+        let signature = self.signature(kernel).map_err(wrong)?;
         let mut words = arguments_of(signature, arguments).map_err(wrong)?;
         // SAFETY: the arguments fit the kernel's parameters; buffers that it writes are exclusively
         // borrowed, or shared on this thread only. That accesses stay within the buffers is what the caller
@@ -126,6 +148,6 @@ impl Executable for PluginExecutable {
     }
 
     fn code(&self) -> String {
-        self.code.text().unwrap_or_else(|| self.text.clone())
+        self.text()
     }
 }

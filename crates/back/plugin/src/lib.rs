@@ -12,8 +12,9 @@
 //! whose table makes no sense. One that breaks its word later gives errors that name it. One that crashes
 //! takes the process with it: that cannot be caught.
 //!
-//! **Authors in Rust** write a [`KernelBackend`](loopwright_backend::KernelBackend) or a
-//! [`LoopBackend`](loopwright_backend::LoopBackend) in a crate of the type `cdylib`, and one line:
+//! **Authors in Rust** write a [`KernelBackend`](loopwright_backend::KernelBackend), a
+//! [`LoopBackend`](loopwright_backend::LoopBackend) or a
+//! [`DeviceBackend`](loopwright_backend::DeviceBackend) in a crate of the type `cdylib`, and one line:
 //!
 //! ```
 //! use loopwright_backend::{BackendError, CompileOptions, Describe, Executable, KernelBackend};
@@ -59,6 +60,8 @@ pub mod abi;
 mod arguments;
 #[doc(hidden)]
 pub mod author;
+mod author_devices;
+mod devices;
 mod error;
 mod host;
 mod kernels;

@@ -111,10 +111,11 @@ pub unsafe fn from_entry(entry: Entry, path: &Path) -> Result<Plugin, PluginErro
     }
     names.insert(table.name.clone(), path.to_owned());
     drop(names);
-    let (priority, form) = (table.priority, table.form);
+    let (priority, form, brings_devices) = (table.priority, table.form, table.device.is_some());
     let description = table.description.clone();
     let loaded = Arc::new(Loaded::new(table, path.to_owned()));
     let backend = match form {
+        _ if brings_devices => Backend::device_backend(PluginBackend(loaded)),
         Form::Kernel | Form::C | Form::C99 => Backend::kernel_backend(PluginBackend(loaded)),
         Form::Program => Backend::loop_backend(PluginBackend(loaded)),
     };

@@ -43,12 +43,12 @@ impl Loaded {
     }
 
     /// The plug-in in a message.
-    fn who(&self) -> String {
+    pub(crate) fn who(&self) -> String {
         format!("plug-in `{}` ({})", self.table.name, self.path.display())
     }
 
     /// Waits until the plug-in can be called.
-    fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+    pub(crate) fn turn(&self) -> Option<MutexGuard<'_, ()>> {
         let turn = || self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         (!self.table.thread_safe).then(turn)
     }
@@ -112,12 +112,12 @@ impl Loaded {
     }
 }
 
-fn unknown_status(status: u32, said: Option<String>) -> String {
+pub(crate) fn unknown_status(status: u32, said: Option<String>) -> String {
     let said = said.map_or(String::new(), |said| format!("; it says: {said}"));
     format!("it gives the status {status}, which is none{said}")
 }
 
-/// The plug-in as a backend: of kernels or of loops, as its form is.
+/// The plug-in as a backend: of kernels, of loops or of devices, as its table is.
 pub(crate) struct PluginBackend(pub(crate) Arc<Loaded>);
 
 impl Describe for PluginBackend {
@@ -193,6 +193,16 @@ unsafe impl Send for OwnedCode {}
 unsafe impl Sync for OwnedCode {}
 
 impl OwnedCode {
+    /// Whether it was made by this plug-in.
+    pub(crate) fn is_of(&self, plugin: &Arc<Loaded>) -> bool {
+        Arc::ptr_eq(&self.plugin, plugin)
+    }
+
+    /// What the plug-in gave, for its own functions.
+    pub(crate) fn as_ptr(&self) -> *mut abi::Code {
+        self.code.as_ptr()
+    }
+
     /// Runs a kernel to its end.
     ///
     /// # Safety
@@ -204,12 +214,18 @@ impl OwnedCode {
         arguments: &[abi::Argument],
     ) -> Result<(), BackendError> {
         let plugin = &self.plugin;
+        let failed = |reason: String| BackendError::Run {
+            kernel: kernel.to_owned(),
+            reason: format!("{}: {reason}", plugin.who()),
+        };
+        let run = plugin.table.functions.run;
+        let run = run.ok_or_else(|| failed("it runs kernels on its devices only".to_owned()))?;
         let mut error = Heard::reason();
         let writer = error.writer();
         let turn = plugin.turn();
         // SAFETY: the code is the plug-in's and was not given back; for the arguments the caller vouches.
         let status = unsafe {
-            (plugin.table.functions.run)(
+            run(
                 self.code.as_ptr(),
                 text_of(kernel),
                 arguments.as_ptr(),
@@ -226,10 +242,7 @@ impl OwnedCode {
             LW_FAILED | LW_UNSUPPORTED => error.unwrap_or_else(|| "it does not say why".to_owned()),
             other => unknown_status(other, error),
         };
-        Err(BackendError::Run {
-            kernel: kernel.to_owned(),
-            reason: format!("{}: {reason}", plugin.who()),
-        })
+        Err(failed(reason))
     }
 
     /// The code in the plug-in's own language, where it has one.

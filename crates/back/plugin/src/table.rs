@@ -1,7 +1,7 @@
 //! Reading what a plug-in says of itself, without believing any of it.
 
 use crate::abi::{
-    self, CapabilityTable, LW_ABI_VERSION, LW_DTYPE_BOOL, LW_DTYPE_I64, LW_DTYPES_ALL,
+    self, CapabilityTable, DeviceTable, LW_ABI_VERSION, LW_DTYPE_BOOL, LW_DTYPE_I64, LW_DTYPES_ALL,
     LW_FEATURE_ATOMICS, LW_FEATURE_BARRIERS, LW_FEATURE_COMPUTES_NOTHING, LW_FEATURE_NO_STRUCTS,
     LW_FEATURE_TILES, LW_FLAG_THREAD_SAFE, LW_FORM_C, LW_FORM_C99, LW_FORM_KERNEL, LW_FORM_PROGRAM,
     LW_HARDWARE_CPU, LW_SCHEDULER_SYNC, LW_SCHEDULER_THREADS, PluginTable, TargetTable, Text,
@@ -9,12 +9,17 @@ use crate::abi::{
 use crate::error::PluginError;
 use loopwright_backend::{Capabilities, Hardware, MathAccuracy, Scheduler, Target};
 use loopwright_ops::{DType, Op};
+use std::ffi::c_void;
 use std::mem::{MaybeUninit, offset_of};
 use std::path::Path;
 
 /// The smallest table: that of the first header of this version. When something is added at the end of
 /// [`PluginTable`], this stays what it is.
 const SMALLEST: usize = offset_of!(PluginTable, math_ulps);
+
+/// The same of the table of devices: when something is added to [`DeviceTable`], what a shorter one lacks has to be
+/// filled with zeros as in [`read`].
+const SMALLEST_OF_DEVICES: usize = size_of::<DeviceTable>();
 
 /// A larger table is no table.
 const LARGEST: usize = 64 << 10;
@@ -54,6 +59,8 @@ pub(crate) struct Checked {
     pub(crate) scheduler: Scheduler,
     pub(crate) thread_safe: bool,
     pub(crate) target: Target,
+    /// Those of devices, where it brings any.
+    pub(crate) device: Option<DeviceFunctions>,
     /// Whether the target's threads are the host's.
     pub(crate) host_threads: bool,
     pub(crate) capabilities: Capabilities,
@@ -71,15 +78,71 @@ pub(crate) struct Functions {
         *mut *mut abi::Code,
         *const abi::Writer,
     ) -> u32,
-    pub(crate) run: unsafe extern "C" fn(
-        *mut abi::Code,
-        Text,
-        *const abi::Argument,
-        usize,
-        *const abi::Writer,
-    ) -> u32,
+    /// There where there are no devices.
+    pub(crate) run: Option<
+        unsafe extern "C" fn(
+            *mut abi::Code,
+            Text,
+            *const abi::Argument,
+            usize,
+            *const abi::Writer,
+        ) -> u32,
+    >,
     pub(crate) code_text: Option<unsafe extern "C" fn(*mut abi::Code, *const abi::Writer)>,
     pub(crate) release: unsafe extern "C" fn(*mut abi::Code),
+}
+
+/// The functions of devices. All but `copy` are there for sure.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeviceFunctions {
+    pub(crate) count: unsafe extern "C" fn() -> u32,
+    pub(crate) open: unsafe extern "C" fn(u32, *mut *mut abi::Device, *const abi::Writer) -> u32,
+    pub(crate) close: unsafe extern "C" fn(*mut abi::Device),
+    pub(crate) limits:
+        unsafe extern "C" fn(*mut abi::Device, *mut abi::DeviceLimits, *const abi::Writer),
+    pub(crate) allocate: unsafe extern "C" fn(
+        *mut abi::Device,
+        u64,
+        *mut *mut abi::DeviceMemory,
+        *const abi::Writer,
+    ) -> u32,
+    pub(crate) free: unsafe extern "C" fn(*mut abi::DeviceMemory),
+    pub(crate) write: unsafe extern "C" fn(
+        *mut abi::DeviceMemory,
+        u64,
+        *const c_void,
+        u64,
+        *const abi::Writer,
+    ) -> u32,
+    pub(crate) read: unsafe extern "C" fn(
+        *mut abi::DeviceMemory,
+        u64,
+        *mut c_void,
+        u64,
+        *const abi::Writer,
+    ) -> u32,
+    pub(crate) copy: Option<
+        unsafe extern "C" fn(
+            *mut abi::DeviceMemory,
+            u64,
+            *mut abi::DeviceMemory,
+            u64,
+            u64,
+            *const abi::Writer,
+        ) -> u32,
+    >,
+    pub(crate) prepare: unsafe extern "C" fn(
+        *mut abi::Device,
+        *mut abi::Code,
+        Text,
+        *const abi::LaunchArgument,
+        usize,
+        *mut *mut abi::Launch,
+        *const abi::Writer,
+    ) -> u32,
+    pub(crate) launch:
+        unsafe extern "C" fn(*mut abi::Launch, *const abi::LaunchCall, *const abi::Writer) -> u32,
+    pub(crate) release_launch: unsafe extern "C" fn(*mut abi::Launch),
 }
 
 /// Reads and checks a plug-in's table.
@@ -169,6 +232,14 @@ unsafe fn check(table: &PluginTable) -> Result<Checked, String> {
         ));
     }
     let missing = |function: &str| format!("it has no function `{function}`");
+    // SAFETY: as for `read`.
+    let device = unsafe { device(table.device) }?;
+    if device.is_some() && form == Form::Program {
+        return Err("it has devices and wants whole programs; devices take kernels".to_owned());
+    }
+    if device.is_none() && table.run.is_none() {
+        return Err(missing("run"));
+    }
     Ok(Checked {
         name,
         description,
@@ -177,6 +248,7 @@ unsafe fn check(table: &PluginTable) -> Result<Checked, String> {
         hardware: *hardware,
         scheduler,
         thread_safe: table.flags & LW_FLAG_THREAD_SAFE != 0,
+        device,
         target: target(&table.target)?,
         host_threads: table.target.threads == 0,
         // SAFETY: as for `read`.
@@ -184,11 +256,47 @@ unsafe fn check(table: &PluginTable) -> Result<Checked, String> {
         functions: Functions {
             availability: table.availability,
             compile: table.compile.ok_or_else(|| missing("compile"))?,
-            run: table.run.ok_or_else(|| missing("run"))?,
+            run: table.run,
             code_text: table.code_text,
             release: table.release.ok_or_else(|| missing("release"))?,
         },
     })
+}
+
+/// The functions of devices; none where the plug-in has no table of them.
+unsafe fn device(table: *const DeviceTable) -> Result<Option<DeviceFunctions>, String> {
+    if table.is_null() {
+        return Ok(None);
+    }
+    if !table.is_aligned() {
+        return Err("its table of devices is not aligned".to_owned());
+    }
+    // SAFETY: as for `read`: the table is there, and this is its first field in every version.
+    let size = unsafe { (&raw const (*table).struct_size).read() } as usize;
+    if !(SMALLEST_OF_DEVICES..=LARGEST).contains(&size) {
+        return Err(format!(
+            "its table of devices has {size} bytes; those of this version have {SMALLEST_OF_DEVICES} or more"
+        ));
+    }
+    // SAFETY: it is as large as the first header with such a table says, and every value of every field is allowed.
+    let table = unsafe { table.read() };
+    let missing = |function: &str| format!("its table of devices has no function `{function}`");
+    Ok(Some(DeviceFunctions {
+        count: table.count.ok_or_else(|| missing("count"))?,
+        open: table.open.ok_or_else(|| missing("open"))?,
+        close: table.close.ok_or_else(|| missing("close"))?,
+        limits: table.limits.ok_or_else(|| missing("limits"))?,
+        allocate: table.allocate.ok_or_else(|| missing("allocate"))?,
+        free: table.free.ok_or_else(|| missing("free"))?,
+        write: table.write.ok_or_else(|| missing("write"))?,
+        read: table.read.ok_or_else(|| missing("read"))?,
+        copy: table.copy,
+        prepare: table.prepare.ok_or_else(|| missing("prepare"))?,
+        launch: table.launch.ok_or_else(|| missing("launch"))?,
+        release_launch: table
+            .release_launch
+            .ok_or_else(|| missing("release_launch"))?,
+    }))
 }
 
 fn check_name(name: &str) -> Result<(), String> {
@@ -494,6 +602,7 @@ mod tests {
             math_ulps: 0,
             op_accuracy_count: 0,
             op_accuracies: std::ptr::null(),
+            device: std::ptr::null(),
         }
     }
 

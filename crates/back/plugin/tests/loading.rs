@@ -47,6 +47,12 @@ fn tables_that_cannot_be_are_refused() {
         ("garbage_dtypes", "it has dtypes that are none"),
         ("garbage_lanes", "its vectors have 0 lanes"),
         ("garbage_sizes", "which cannot be"),
+        ("device_small", "its table of devices has 16 bytes"),
+        (
+            "device_null",
+            "its table of devices has no function `allocate`",
+        ),
+        ("device_form", "it has devices and wants whole programs"),
         ("no_table", "it gives no table"),
         ("no_symbol", "without the symbol `loopwright_plugin`"),
     ];
@@ -195,6 +201,54 @@ fn lies_at_run_time_are_errors() {
     assert!(why.broken, "{why}");
     for expected in ["garbage-availability", "the status 42, which is none"] {
         assert!(why.to_string().contains(expected), "{why}");
+    }
+}
+
+/// The same of plug-ins that bring devices.
+#[test]
+fn lies_about_devices_are_errors() {
+    if !has_compiler() {
+        return;
+    }
+    let directory = directory();
+    let cases = [
+        ("device_honest", "there is nothing to launch"),
+        ("device_many", "it has 4294967295 devices, which cannot be"),
+        ("device_closed", "the lid is shut"),
+        ("device_no_handle", "device 0 is open, and gives none"),
+        (
+            "device_no_memory",
+            "bytes are allocated, and gives no memory",
+        ),
+        ("device_no_launch", "is prepared, and gives no launch"),
+        (
+            "device_garbage",
+            "it gives the status 77, which is none; it says: perhaps",
+        ),
+    ];
+    for (name, expected) in cases {
+        let file = liar(directory.path(), name);
+        let plugin = load(&file).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(plugin.backend().level(), Level::Device);
+        for _ in 0..2 {
+            let message = run(plugin.backend()).expect_err(name);
+            assert!(message.contains(expected), "{name}: {message}");
+            assert!(message.contains(&*file.to_string_lossy()), "{message}");
+        }
+        let devices = plugin.backend().devices().expect("it brings devices");
+        let limits = devices[0].limits();
+        assert!(
+            !limits.description.is_empty() && limits.threads > 0,
+            "{limits:?}"
+        );
+        if name == "device_honest" {
+            assert_eq!(limits.description, "a device for tests");
+            let error = devices[0].allocate(5000).err().expect("it has 4096 bytes");
+            assert_eq!(
+                error.to_string(),
+                "out of memory: 5000 bytes are not to be had"
+            );
+        }
     }
 }
 

@@ -109,6 +109,26 @@ pub trait Slab: Any + Send + Sync {
     /// Nobody writes these bytes of the slab at the same time, and they lie within it.
     unsafe fn read(&self, offset: usize, to: &mut [u8]) -> Result<(), DeviceError>;
 
+    /// Copies from another slab on a way of the device's own, past the host's memory. `None`, with nothing done, where there is
+    /// none: then the runtime copies through the host.
+    ///
+    /// # Errors
+    /// Where the device failed.
+    ///
+    /// # Safety
+    /// Both ranges lie within their slabs and do not overlap. Nobody else uses these bytes of this slab at the same time, and
+    /// nobody writes those of the other.
+    unsafe fn copy_from(
+        &self,
+        offset: usize,
+        from: &Arc<dyn Slab>,
+        from_offset: usize,
+        bytes: usize,
+    ) -> Option<Result<(), DeviceError>> {
+        let _ = (offset, from, from_offset, bytes);
+        None
+    }
+
     /// Where it starts, if the host can address it.
     fn address(&self) -> Option<*mut u8>;
 }

@@ -216,6 +216,13 @@ fn copy(from: &Node, to: &Node) -> Result<(), DeviceError> {
         // SAFETY: as above, and nobody else uses the target.
         return unsafe { target.write(to.offset, bytes) };
     }
+    if !overlap {
+        // SAFETY: as above; they do not overlap.
+        let copied = unsafe { target.copy_from(to.offset, source, from.offset, from.bytes) };
+        if let Some(copied) = copied {
+            return copied;
+        }
+    }
     let stage = if overlap { from.bytes } else { STAGE };
     let mut stage = vec![0; stage.min(from.bytes)];
     for start in (0..from.bytes).step_by(stage.len().max(1)) {

@@ -96,8 +96,17 @@ pub fn example_c_with_first_header(directory: &Path) -> PathBuf {
 /// The example in Rust. Cargo builds it before these tests, which depend on it, and puts it beside them; it is
 /// copied, because directories of builds are often open to a group.
 pub fn example_rust(directory: &Path) -> PathBuf {
+    built_by_cargo(directory, "loopwright_example_plugin")
+}
+
+/// The example with devices, likewise.
+pub fn example_device(directory: &Path) -> PathBuf {
+    built_by_cargo(directory, "loopwright_example_device_plugin")
+}
+
+fn built_by_cargo(directory: &Path, library: &str) -> PathBuf {
     let name = format!(
-        "{}loopwright_example_plugin{}",
+        "{}{library}{}",
         std::env::consts::DLL_PREFIX,
         std::env::consts::DLL_SUFFIX
     );

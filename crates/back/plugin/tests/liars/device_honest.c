@@ -1,0 +1,4 @@
+/* It keeps its word. */
+#include "device.h"
+
+DEVICE_LIAR("device-honest", (void)0)

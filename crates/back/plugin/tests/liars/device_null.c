@@ -1,0 +1,4 @@
+/* It cannot allocate. */
+#include "device.h"
+
+DEVICE_LIAR("device-null", device.allocate = NULL)
