@@ -362,9 +362,17 @@ impl Programs {
     /// Runs what a backend can do of it; there must be something.
     fn run(&self, oracle: &Oracle, maker: &Oracle) -> (Pieces, Verdict) {
         let prepare = || {
-            let cases = (self.cases)();
-            let ready = cases.iter().map(|case| maker.prepare(case).map(Ready::new));
-            ready.collect::<Result<Vec<Ready>, Mismatch>>()
+            let mut ready: Vec<Ready> = Vec::new();
+            for case in (self.cases)() {
+                let mut known = ready.iter().map(|ready| &ready.prepared);
+                let known = known.find(|known| known.case.has_program_of(&case));
+                let prepared = match known {
+                    Some(known) => maker.prepare_again(known, &case),
+                    None => maker.prepare(&case),
+                };
+                ready.push(Ready::new(prepared?));
+            }
+            Ok::<Vec<Ready>, Mismatch>(ready)
         };
         let ready = match self.ready.get_or_init(prepare) {
             Ok(ready) => ready,

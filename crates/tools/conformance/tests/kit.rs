@@ -6,11 +6,15 @@ use loopwright_backend::{
     Argument, Backend, BackendError, Capabilities, CompileOptions, Describe, Executable,
     KernelBackend,
 };
+use loopwright_conformance::changes::CHANGES;
+use loopwright_conformance::generate::Case;
+use loopwright_conformance::schedules::SCHEDULES;
 use loopwright_conformance::{CheckOptions, Group, Outcome, Report, Row, check};
 use loopwright_interp::Interp;
 use loopwright_kernel::Module;
 use loopwright_ops::{DType, Op};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// An interpreter with other capabilities, or other manners.
 struct Other {
@@ -212,6 +216,55 @@ fn capabilities_decide_what_applies() {
     }
     assert_eq!(report.programs + report.programs_skipped, 64);
     assert!(report.programs_skipped > 0 && report.programs > 0);
+}
+
+/// The interpreter, counting the kernels that it compiles.
+struct Counting(Arc<AtomicUsize>);
+
+impl Describe for Counting {
+    fn name(&self) -> &str {
+        "counting"
+    }
+}
+
+impl KernelBackend for Counting {
+    fn compile(
+        &self,
+        module: &Module,
+        options: &CompileOptions,
+    ) -> Result<Arc<dyn Executable>, BackendError> {
+        self.0.fetch_add(module.functions.len(), Ordering::Relaxed);
+        Interp.compile(module, options)
+    }
+}
+
+#[test]
+fn a_program_is_compiled_once_for_all_its_sizes() {
+    let kernels = Arc::new(AtomicUsize::new(0));
+    let backend = Backend::kernel_backend(Counting(Arc::clone(&kernels)));
+    let report = checked(backend, &[Group::Schedules]);
+    assert_eq!(report.failures, []);
+    let rows = SCHEDULES.iter().map(|construct| construct.cases());
+    let rows: Vec<Vec<Case>> = rows.chain(CHANGES.iter().map(|row| row.cases())).collect();
+    let (mut runs, mut programs) = (0, 0);
+    for cases in &rows {
+        runs += cases.len();
+        let program = |case: &Case| (case.graph.clone(), case.schedule.clone(), case.arithmetic);
+        let mut known = Vec::new();
+        for case in cases {
+            if !known.contains(&program(case)) {
+                known.push(program(case));
+            }
+        }
+        programs += known.len();
+    }
+    assert_eq!(report.passed, rows.len() as u64);
+    assert!(runs > 3 * programs, "{runs} runs of {programs} programs");
+    assert_eq!(
+        kernels.load(Ordering::Relaxed),
+        programs,
+        "kernels of {programs} programs with a schedule, in {runs} runs"
+    );
 }
 
 #[test]

@@ -101,6 +101,12 @@ impl Case {
         }
     }
 
+    /// Whether another case has the same program, scheduled in the same way: then one kernel serves both.
+    pub(crate) fn has_program_of(&self, other: &Case) -> bool {
+        (&self.graph, &self.schedule, self.arithmetic)
+            == (&other.graph, &other.schedule, other.arithmetic)
+    }
+
     /// How many nodes compute something: not inputs, states or constants.
     pub fn computing_nodes(&self) -> usize {
         use loopwright_graph::NodeOp;

@@ -39,7 +39,7 @@ use std::any::Any;
 use std::cell::{OnceCell, RefCell};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Instructions after which an interpreted kernel is given up, since a wrong pass can make a loop that
 /// does not end: a hundred times what the largest generated program needs.
@@ -168,8 +168,10 @@ pub struct Prepared {
     /// What other roundings give; computed when it is needed.
     roundings: OnceLock<Roundings>,
     scratch: Vec<Scratch>,
-    /// The kernel that stands for the whole program.
-    launch: KernelLaunch,
+    /// The kernel that stands for the whole program. Cases of one program share it, and it is compiled once for them.
+    launch: Arc<KernelLaunch>,
+    /// The kernel before any pass, where that was run.
+    lowered: Option<Arc<Module>>,
     steps: Option<u64>,
 }
 
@@ -260,11 +262,12 @@ impl Oracle {
             unoptimised: Vec::new(),
             roundings: OnceLock::new(),
             scratch: lowered.scratch,
-            launch: KernelLaunch {
+            launch: Arc::new(KernelLaunch {
                 backend: None,
                 module: lowered.module,
                 params: lowered.params,
-            },
+            }),
+            lowered: None,
             steps: Some(steps),
         };
         let memory = prepared.interpret(prepared.module());
@@ -273,12 +276,61 @@ impl Oracle {
             .compare_with_reference(&prepared.results_in(&memory))
             .map_err(|fault| Mismatch::of(Blame::Lowering, fault))?;
         prepared.unoptimised = prepared.arrays(&prepared.results_in(&memory));
-        prepared.launch.module = self.optimised(&prepared, stage)?;
+        let optimised = self.optimised(&prepared, stage)?;
+        let lowered = std::mem::replace(prepared.module_mut(), optimised);
+        prepared.lowered = Some(Arc::new(lowered));
         if self.texts {
             enter(Blame::Text("kernel"));
             text::check_kernel(prepared.module())?;
         }
         Ok(prepared)
+    }
+
+    /// Checks a case whose program, schedule and arithmetic are those of one that is ready, and which has other sizes or
+    /// inputs. Its plan and its kernel are the same, and are not made again; what they give is compared as in
+    /// [`Oracle::prepare`].
+    pub(crate) fn prepare_again(
+        &self,
+        ready: &Prepared,
+        case: &Case,
+    ) -> Result<Prepared, Mismatch> {
+        let Some(lowered) = &ready.lowered else {
+            return self.prepare(case);
+        };
+        let stage = RefCell::new(Blame::Evaluator);
+        let again = catch_unwind(AssertUnwindSafe(|| {
+            let wrong = |message: String| Mismatch::new(stage.borrow().clone(), message);
+            let binding = case.graph.bind(&case.sizes());
+            let binding = binding.map_err(|error| wrong(error.to_string()))?;
+            let expected = evaluate(&case.graph, &binding, &case.inputs)
+                .map_err(|error| wrong(error.to_string()))?;
+            *stage.borrow_mut() = Blame::Schedule;
+            let binding = bound(case, &ready.plan).map_err(wrong)?;
+            *stage.borrow_mut() = Blame::Lowering;
+            let mut prepared = Prepared {
+                case: case.clone(),
+                steps: Some(steps(&ready.plan, &binding)),
+                plan: ready.plan.clone(),
+                binding,
+                expected,
+                unoptimised: Vec::new(),
+                roundings: OnceLock::new(),
+                scratch: ready.scratch.clone(),
+                launch: Arc::clone(&ready.launch),
+                lowered: Some(Arc::clone(lowered)),
+            };
+            let blamed = |fault: Fault| Mismatch::of(Blame::Lowering, fault);
+            let memory = prepared.interpret(lowered).map_err(blamed)?;
+            let results = prepared.results_in(&memory);
+            prepared.compare_with_reference(&results).map_err(blamed)?;
+            prepared.unoptimised = prepared.arrays(&results);
+            if let Err(fault) = prepared.interpret_unchanged(prepared.module()) {
+                *prepared.module_mut() = Module::clone(lowered);
+                return Err(self.guilty_pass(&prepared, fault));
+            }
+            Ok(prepared)
+        }));
+        again.unwrap_or_else(|panic| Err(Mismatch::new(stage.into_inner(), panic_message(&*panic))))
     }
 
     /// A case that was compiled elsewhere, with the kernel of that program and what the reference
@@ -301,11 +353,12 @@ impl Oracle {
             unoptimised: Vec::new(),
             roundings: OnceLock::new(),
             scratch: program.scratch().to_vec(),
-            launch: KernelLaunch {
+            launch: Arc::new(KernelLaunch {
                 backend: None,
                 module: program.module().into_owned(),
                 params: program.params().to_vec(),
-            },
+            }),
+            lowered: None,
             // It has run to its end elsewhere.
             steps: None,
         })
@@ -323,11 +376,12 @@ impl Oracle {
         let steps = steps(&kernels.plan, &binding);
         Ok(Prepared {
             case: case.clone(),
-            launch: KernelLaunch {
+            launch: Arc::new(KernelLaunch {
                 backend: None,
                 module: kernels.module().into_owned(),
                 params: kernels.params,
-            },
+            }),
+            lowered: None,
             plan: kernels.plan,
             binding,
             expected: Vec::new(),
@@ -452,7 +506,7 @@ impl Prepared {
 
     /// The same, for those who know what it must still compute.
     pub(crate) fn module_mut(&mut self) -> &mut Module {
-        &mut self.launch.module
+        &mut Arc::make_mut(&mut self.launch).module
     }
 
     /// How to compile it.
