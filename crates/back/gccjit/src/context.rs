@@ -291,8 +291,23 @@ impl Context {
 
     // Values.
 
+    #[cfg(not(any(windows, target_pointer_width = "32")))]
     pub(crate) fn integer(&self, ty: Ty, value: i64) -> Val {
         call!(self.context_new_rvalue_from_long(self.raw, ty, value))
+    }
+
+    /// Where `long` has 32 bits, larger numbers are put together.
+    #[cfg(any(windows, target_pointer_width = "32"))]
+    pub(crate) fn integer(&self, ty: Ty, value: i64) -> Val {
+        const LOW_BITS: i64 = 24;
+        if let Ok(value) = std::ffi::c_long::try_from(value) {
+            return call!(self.context_new_rvalue_from_long(self.raw, ty, value));
+        }
+        let factor = self.integer(ty, 1 << LOW_BITS);
+        let high = self.integer(ty, value >> LOW_BITS);
+        let low = self.integer(ty, value & ((1 << LOW_BITS) - 1));
+        let product = self.binary(Binary::Mul, ty, high, factor);
+        self.binary(Binary::Add, ty, product, low)
     }
 
     pub(crate) fn real(&self, ty: Ty, value: f64) -> Val {

@@ -1,6 +1,7 @@
 //! The library's work in a process of its own: GCC ends the process where it cannot find its assembler or finds a bug in itself, and a
 //! damaged library may do anything.
 
+#[cfg(unix)]
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
@@ -14,11 +15,14 @@ pub(crate) enum Probed {
 }
 
 /// What the child writes when all went well; nothing that GCC prints.
+#[cfg(unix)]
 const WORKS: u8 = 1;
 /// What it writes before the reason when it did not.
+#[cfg(unix)]
 const FAILS: u8 = 2;
 
 /// The exit code of a child whose library called `exit`.
+#[cfg(unix)]
 const EXITED: i32 = 86;
 
 /// How long a child may take for a small function. GCC takes some 50 ms; a machine that swaps takes its time.

@@ -19,9 +19,10 @@ impl Level {
     /// Every level, the least first.
     pub const ALL: [Level; 3] = [Level::Sse, Level::Avx2, Level::Avx512];
 
-    /// The highest that this machine has; `None` on another kind of machine.
+    /// The highest that this machine has; `None` on another kind of machine, and where the system has not the calling
+    /// convention of Unix, which the code follows.
     pub fn detect() -> Option<Level> {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", unix))]
         {
             macro_rules! all {
                 ($($feature:tt)*) => { true $(&& std::is_x86_feature_detected!($feature))* };
@@ -36,7 +37,7 @@ impl Level {
                 },
             )
         }
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(not(all(target_arch = "x86_64", unix)))]
         None
     }
 

@@ -92,7 +92,13 @@ impl X86 {
     /// The backend at the highest level that this machine has.
     pub fn new() -> X86 {
         let missing = || Unavailable {
-            reason: format!("this machine is {}, not x86_64", std::env::consts::ARCH),
+            reason: match std::env::consts::ARCH {
+                "x86_64" => format!(
+                    "its code follows the calling convention of Unix, which {} does not have",
+                    std::env::consts::OS
+                ),
+                other => format!("this machine is {other}, not x86_64"),
+            },
             help: "use the device `cc` or `interp`".to_owned(),
             broken: false,
         };

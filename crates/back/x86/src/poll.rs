@@ -14,7 +14,7 @@ pub(crate) fn poll() -> Option<u64> {
     machine::poll()
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine {
     use loopwright_threads::PerProcess;
     use std::arch::x86_64::{__cpuid, __cpuid_count};
@@ -26,6 +26,7 @@ mod machine {
     /// What `xsave` keeps: the x87 and vector registers with the control words, masks, and the tiles of the matrix unit.
     const STATE: u32 = 0x6_00e7;
 
+    // For the assembler of ELF systems and the calling convention of Unix.
     // Called with any registers in use and the stack aligned to 16 bytes before the call. The header of the saved state must be
     // zero where the machine does not write it.
     std::arch::global_asm!(
@@ -106,7 +107,7 @@ mod machine {
     }
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod machine {
     pub(super) fn poll() -> Option<u64> {
         None

@@ -5,7 +5,7 @@ use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::MutexGuard;
 
-use rustix::mm::{self, MapFlags, MprotectFlags, ProtFlags};
+use system::Protection;
 use thiserror::Error;
 
 /// The page of x86-64.
@@ -65,21 +65,7 @@ impl Arena {
     fn new(pages: usize) -> Result<Arena, RegionError> {
         let bytes = (pages + 1) * PAGE;
         // All of it begins untouchable: the guard page then never is anything else.
-        // SAFETY: a fresh anonymous mapping at an address of the system's choice overlaps nothing.
-        let start = unsafe {
-            mm::mmap_anonymous(
-                ptr::null_mut(),
-                bytes,
-                ProtFlags::empty(),
-                MapFlags::PRIVATE,
-            )
-        }
-        .map_err(|error| RegionError::Map {
-            bytes,
-            source: error.into(),
-        })?;
-        let start = NonNull::new(start.cast::<u8>())
-            .expect("a mapping that the system chose is not at address 0");
+        let start = system::map(bytes).map_err(|source| RegionError::Map { bytes, source })?;
         Ok(Arena {
             start,
             used: vec![false; pages],
@@ -118,10 +104,9 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        // Unmapping whole pages that are mapped cannot fail but for lack of kernel memory; then they stay mapped.
         let bytes = (self.used.len() + 1) * PAGE;
         // SAFETY: this is what `new` mapped, and no code is in it any more.
-        let _ = unsafe { mm::munmap(self.start.as_ptr().cast(), bytes) };
+        unsafe { system::unmap(self.start, bytes) };
     }
 }
 
@@ -191,20 +176,19 @@ impl Region {
             len: code.len(),
         };
         region
-            .protect(MprotectFlags::READ | MprotectFlags::WRITE)
+            .protect(Protection::Write)
             .map_err(|source| RegionError::Write { bytes, source })?;
         // SAFETY: `bytes` bytes at `start` are writable, `code` is not longer, and pages of an arena overlap no slice.
         unsafe { ptr::copy_nonoverlapping(code.as_ptr(), region.start.as_ptr(), code.len()) };
         region
-            .protect(MprotectFlags::READ | MprotectFlags::EXEC)
+            .protect(Protection::Execute)
             .map_err(|source| RegionError::Execute { bytes, source })?;
         Ok(region)
     }
 
-    fn protect(&self, flags: MprotectFlags) -> io::Result<()> {
-        let start = self.start.as_ptr().cast();
+    fn protect(&self, protection: Protection) -> io::Result<()> {
         // SAFETY: these pages are this region's own, and their code runs only as long as somebody has the region.
-        Ok(unsafe { mm::mprotect(start, self.pages * PAGE, flags) }?)
+        unsafe { system::protect(self.start, self.pages * PAGE, protection) }
     }
 
     /// Where the code is.
@@ -233,18 +217,121 @@ impl Drop for Region {
         // The memory behind the pages goes back to the system. Pages that cannot be made untouchable, for lack of kernel
         // memory, stay what they are, and are never used again.
         // SAFETY: the region was the only way to its pages.
-        let cleared = unsafe {
-            let start = self.start.as_ptr().cast();
-            mm::madvise(start, self.pages * PAGE, mm::Advice::LinuxDontNeed)
-        };
-        let closed = self.protect(MprotectFlags::empty());
+        let cleared = unsafe { system::discard(self.start, self.pages * PAGE) };
+        let closed = self.protect(Protection::Closed);
         if cleared.is_ok() && closed.is_ok() {
             give_back_pages(self.start, self.pages);
         }
     }
 }
 
-#[cfg(test)]
+/// What the system does with pages.
+#[cfg(unix)]
+mod system {
+    use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
+    use std::io;
+    use std::ptr::{self, NonNull};
+
+    /// What may be done with pages.
+    #[derive(Clone, Copy)]
+    pub(super) enum Protection {
+        /// Nothing.
+        Closed,
+        /// They are read and written.
+        Write,
+        /// They are read and run.
+        Execute,
+    }
+
+    /// Fresh pages that cannot be touched.
+    pub(super) fn map(bytes: usize) -> io::Result<NonNull<u8>> {
+        let (anywhere, closed) = (ptr::null_mut(), ProtFlags::empty());
+        // SAFETY: a fresh anonymous mapping at an address of the system's choice overlaps nothing.
+        let start = unsafe { mm::mmap_anonymous(anywhere, bytes, closed, MapFlags::PRIVATE) }?;
+        Ok(NonNull::new(start.cast::<u8>())
+            .expect("a mapping that the system chose is not at address 0"))
+    }
+
+    /// Gives a mapping back.
+    ///
+    /// # Safety
+    /// It is a whole mapping of [`map`], which nobody touches any more.
+    pub(super) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+        // Unmapping whole pages that are mapped cannot fail but for lack of kernel memory; then they stay mapped.
+        // SAFETY: as the caller states.
+        let _ = unsafe { mm::munmap(start.as_ptr().cast(), bytes) };
+    }
+
+    /// Changes what may be done with pages.
+    ///
+    /// # Safety
+    /// They are whole pages of a mapping of [`map`], and what is done with them from now on is what they are open for.
+    pub(super) unsafe fn protect(
+        start: NonNull<u8>,
+        bytes: usize,
+        protection: Protection,
+    ) -> io::Result<()> {
+        let flags = match protection {
+            Protection::Closed => MprotectFlags::empty(),
+            Protection::Write => MprotectFlags::READ | MprotectFlags::WRITE,
+            Protection::Execute => MprotectFlags::READ | MprotectFlags::EXEC,
+        };
+        // SAFETY: as the caller states.
+        Ok(unsafe { mm::mprotect(start.as_ptr().cast(), bytes, flags) }?)
+    }
+
+    /// Lets the system take the memory behind pages.
+    ///
+    /// # Safety
+    /// They are whole pages of a mapping of [`map`], whose contents nobody needs any more.
+    pub(super) unsafe fn discard(start: NonNull<u8>, bytes: usize) -> io::Result<()> {
+        // Elsewhere this is a hint: code that is gone may stay in memory until its pages are used again.
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        const UNNEEDED: Advice = Advice::LinuxDontNeed;
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        const UNNEEDED: Advice = Advice::DontNeed;
+        // SAFETY: as the caller states.
+        Ok(unsafe { mm::madvise(start.as_ptr().cast(), bytes, UNNEEDED) }?)
+    }
+}
+
+/// Where the backend is never available there are no pages for it either.
+#[cfg(not(unix))]
+mod system {
+    use std::io;
+    use std::ptr::NonNull;
+
+    #[derive(Clone, Copy)]
+    pub(super) enum Protection {
+        Closed,
+        Write,
+        Execute,
+    }
+
+    fn unsupported() -> io::Error {
+        let system = std::env::consts::OS;
+        io::Error::new(
+            io::ErrorKind::Unsupported,
+            format!("machine code is not mapped on {system}"),
+        )
+    }
+
+    pub(super) fn map(_: usize) -> io::Result<NonNull<u8>> {
+        Err(unsupported())
+    }
+
+    pub(super) unsafe fn unmap(_: NonNull<u8>, _: usize) {}
+
+    pub(super) unsafe fn protect(_: NonNull<u8>, _: usize, _: Protection) -> io::Result<()> {
+        Err(unsupported())
+    }
+
+    pub(super) unsafe fn discard(_: NonNull<u8>, _: usize) -> io::Result<()> {
+        Err(unsupported())
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
     use crate::asm::{Assembler, Bits, Mem, RAX, RDI};

@@ -20,6 +20,7 @@ static GENERATION: AtomicU64 = AtomicU64::new(0);
 /// A lock of the whole process.
 trait Hold: Sync {
     /// Takes it, for the time of a fork, and gives its guard.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "nothing forks there"))]
     fn hold(&'static self) -> Box<dyn Any>;
 }
 

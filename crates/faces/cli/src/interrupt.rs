@@ -14,6 +14,7 @@ const PATIENCE: Duration = Duration::from_millis(800);
 const PATIENCE_TO_KEEP: Duration = Duration::from_secs(5);
 
 /// How often the signal is looked for.
+#[cfg(unix)]
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// How a command ends when it is told to.

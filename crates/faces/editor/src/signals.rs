@@ -9,13 +9,16 @@
 //! reading fails, and the library that reads tries again for ever. So a session that has not ended a moment later is ended
 //! from here.
 
+#[cfg(unix)]
 use crate::terminal::give_back;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+#[cfg(unix)]
 use std::time::Duration;
 
 /// How long a session has to end by itself once it was told to.
+#[cfg(unix)]
 const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
@@ -26,6 +29,7 @@ struct Flags {
     heeded: AtomicBool,
 }
 
+#[cfg(unix)]
 impl Flags {
     /// Passes a signal on to the session, and ends the process if that is not there or does not end.
     fn tell(&self, signal: i32) {

@@ -1,12 +1,9 @@
 //! The map of generated code that `perf` reads.
 
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-
-use rustix::fs::OFlags;
 
 /// Where `perf` looks for the map of this process.
 pub(super) fn path() -> PathBuf {
@@ -31,10 +28,14 @@ pub fn perf_map<'a>(entries: impl IntoIterator<Item = (u64, usize, &'a str)>) ->
 ///
 /// Everyone can write to the folder, so somebody else may have put something there: a link, another's file, a pipe that
 /// blocks. Only a plain file of our own, under this name alone, is written to.
+#[cfg(unix)]
 fn open(path: &Path) -> io::Result<File> {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let flags = i32::try_from(flags.bits()).expect("the flags of open fit an int");
-    let file = OpenOptions::new()
+    let file = File::options()
         .append(true)
         .create(true)
         .mode(0o600)
@@ -54,7 +55,14 @@ fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-#[cfg(test)]
+/// Without `perf`, nobody reads a map.
+#[cfg(not(unix))]
+fn open(_: &Path) -> io::Result<File> {
+    let text = format!("there is no `perf` on {}", std::env::consts::OS);
+    Err(io::Error::new(io::ErrorKind::Unsupported, text))
+}
+
+#[cfg(all(test, unix))]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
