@@ -7,6 +7,7 @@
 
 mod dependencies;
 mod error;
+mod hosts;
 mod instructions;
 #[cfg(test)]
 mod map;
@@ -26,6 +27,7 @@ mod test;
 mod tools;
 #[cfg(test)]
 mod unsafe_table;
+mod wheel;
 mod workspace;
 
 use std::io::Write;
@@ -112,6 +114,22 @@ fn dispatch(arguments: &[String]) -> Result<ExitCode, Error> {
             }
             replay::run(&Workspace::find()?, &replay::Options::parse(rest)?)
         }
+        Some((task, [])) if task == "hosts" => {
+            let mut notes = test::Notes::default();
+            let result = hosts::check(&Workspace::find()?, &mut notes, hosts::ALL);
+            for line in &notes.lines {
+                println!("{line}");
+            }
+            result.map(|()| ExitCode::SUCCESS)
+        }
+        Some((task, rest)) if task == "wheel" => match rest {
+            [] => wheel::run(&Workspace::find()?).map(|()| ExitCode::SUCCESS),
+            [flag] if is_help(flag) => {
+                print_help();
+                Ok(ExitCode::SUCCESS)
+            }
+            _ => Err(Error::Usage("`wheel` takes nothing".to_owned())),
+        },
         Some((task, _)) if is_help(task) => {
             print_help();
             Ok(ExitCode::SUCCESS)
@@ -143,6 +161,8 @@ fn help() -> String {
     );
     text.push_str(new_backend::HELP);
     text.push_str(replay::HELP);
+    text.push_str(hosts::HELP);
+    text.push_str(wheel::HELP);
     text.push_str("\n  cargo xtask help\n        Prints this.\n");
     text
 }

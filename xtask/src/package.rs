@@ -12,7 +12,7 @@ use crate::tools::{self, Missing};
 use crate::workspace::Workspace;
 
 /// Where it lives.
-const PACKAGE: &str = "crates/faces/python";
+pub(crate) const PACKAGE: &str = "crates/faces/python";
 
 /// A wheel is no larger than this.
 const MOST_BYTES: u64 = 15_000_000;
@@ -36,13 +36,8 @@ pub(crate) fn check(workspace: &Workspace, notes: &mut Notes) -> Result<(), Erro
         notes.skip("tests of the Python package that compile C", why);
     }
     let wheel = wheel(workspace, &python)?;
-    let bytes = fs::metadata(&wheel).map_or(0, |file| file.len());
+    let bytes = checked_size(&wheel)?;
     notes.line(format!("the wheel has {:.1} MB", bytes as f64 / 1e6));
-    if bytes > MOST_BYTES {
-        return Err(Error::Check(format!(
-            "the wheel has {bytes} bytes, more than {MOST_BYTES}"
-        )));
-    }
     try_alone(workspace, &wheel)?;
     install(workspace, &python, &wheel)?;
     run_tests(workspace, notes, &python, &package)
@@ -56,14 +51,30 @@ fn wheel(workspace: &Workspace, python: &Path) -> Result<PathBuf, Error> {
     let mut build = workspace.command(python);
     build.args(["-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir"]);
     process::run(build.arg(&folder).arg(format!("./{PACKAGE}")))?;
-    let files = fs::read_dir(&folder).map_err(|source| Error::File {
-        path: folder.clone(),
+    wheel_in(&folder)
+}
+
+/// The bytes of a wheel, which is not too large.
+pub(crate) fn checked_size(wheel: &Path) -> Result<u64, Error> {
+    let bytes = fs::metadata(wheel).map_or(0, |file| file.len());
+    match bytes > MOST_BYTES {
+        true => Err(Error::Check(format!(
+            "the wheel has {bytes} bytes, more than {MOST_BYTES}"
+        ))),
+        false => Ok(bytes),
+    }
+}
+
+/// The wheel in a folder.
+pub(crate) fn wheel_in(folder: &Path) -> Result<PathBuf, Error> {
+    let files = fs::read_dir(folder).map_err(|source| Error::File {
+        path: folder.to_path_buf(),
         source,
     })?;
     let mut files = files.flatten().map(|file| file.path());
     files
         .find(|file| file.extension().is_some_and(|kind| kind == "whl"))
-        .ok_or_else(|| Error::Check("pip has built no wheel".to_owned()))
+        .ok_or_else(|| Error::Check(format!("there is no wheel in {}", folder.display())))
 }
 
 fn install(workspace: &Workspace, python: &Path, wheel: &Path) -> Result<(), Error> {
@@ -84,7 +95,7 @@ fn install(workspace: &Workspace, python: &Path, wheel: &Path) -> Result<(), Err
 const READMES: [&str; 2] = ["README.md", "crates/faces/python/README.md"];
 
 /// Runs the examples of the front pages where nothing else is installed.
-fn try_alone(workspace: &Workspace, wheel: &Path) -> Result<(), Error> {
+pub(crate) fn try_alone(workspace: &Workspace, wheel: &Path) -> Result<(), Error> {
     let python = match python::environment(workspace, "python-empty-env", None)? {
         Ok(python) => python,
         Err(Missing(why)) => return Err(Error::Check(why)),

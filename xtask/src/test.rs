@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::summary::{self, Finished, Verdict};
 use crate::tools::{self, Missing};
 use crate::workspace::Workspace;
-use crate::{dependencies, instructions, new_backend, package, process, python, smoke};
+use crate::{dependencies, hosts, instructions, new_backend, package, process, python, smoke};
 
 /// What a step has to say beside how it went. The runner owns them, so that a step that fails keeps its skips.
 #[derive(Debug, Default)]
@@ -113,6 +113,11 @@ pub(crate) const STEPS: &[Step] = &[
         name: "template",
         about: "the crates that `new-backend` makes build, and fail as they should",
         run: |workspace, _, notes| new_backend::check(workspace, notes),
+    },
+    Step {
+        name: "hosts",
+        about: "the sources check for other hosts, and conformance holds on an emulated one",
+        run: |workspace, _, notes| hosts::check(workspace, notes, hosts::WITHOUT_FORKS),
     },
     Step {
         name: "instructions",

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::error::Error;
+use crate::hosts::CROSS_COMPILER;
 use crate::process;
 use crate::workspace::Workspace;
 
@@ -92,6 +93,68 @@ pub(crate) fn gccjit(workspace: &Workspace) -> Result<(), Missing> {
         Ok(())
     } else {
         Err(Missing("no libgccjit, even with its package".to_owned()))
+    }
+}
+
+/// A target of the Rust toolchain, by rustup's name for it.
+pub(crate) fn rust_target(workspace: &Workspace, target: &str) -> Result<(), Missing> {
+    let present = || {
+        process::output_of(
+            workspace
+                .command("rustup")
+                .args(["target", "list", "--installed"]),
+        )
+        .is_some_and(|targets| targets.lines().any(|line| line == target))
+    };
+    if present() {
+        return Ok(());
+    }
+    println!("the target {target} is missing: asking rustup for it");
+    match process::run(workspace.command("rustup").args(["target", "add", target])) {
+        Ok(()) if present() => Ok(()),
+        Ok(()) => Err(Missing(format!(
+            "rustup added {target}, but does not list it"
+        ))),
+        Err(error) => Err(Missing(format!("{target} is not installed and {error}"))),
+    }
+}
+
+/// Runs programs for aarch64 on Linux.
+pub(crate) const EMULATOR: &str = "qemu-aarch64";
+
+/// Where the libraries of such programs are.
+pub(crate) const EMULATOR_ROOT: &str = "/usr/aarch64-linux-gnu";
+
+/// The emulator with the C compiler and the C library of its programs.
+pub(crate) fn emulator(workspace: &Workspace) -> Result<(), Missing> {
+    if !cfg!(target_os = "linux") {
+        return Err(Missing(format!(
+            "{EMULATOR} runs programs on Linux, and this is {}",
+            std::env::consts::OS
+        )));
+    }
+    let present = || {
+        let programs = [EMULATOR, CROSS_COMPILER];
+        let answers = |program| process::succeeds(Command::new(program).arg("--version"));
+        // The headers come with another package than the compiler.
+        let headers = PathBuf::from(EMULATOR_ROOT).join("include").join("math.h");
+        programs.into_iter().all(answers) && headers.is_file()
+    };
+    if present() {
+        return Ok(());
+    }
+    let packages = [
+        "gcc-aarch64-linux-gnu",
+        "libc6-dev-arm64-cross",
+        "qemu-user",
+    ];
+    debian_packages(workspace, &packages)
+        .map_err(|why| Missing(format!("no {EMULATOR} with {CROSS_COMPILER}: {why}")))?;
+    match present() {
+        true => Ok(()),
+        false => Err(Missing(format!(
+            "no {EMULATOR} with {CROSS_COMPILER}, even with their packages"
+        ))),
     }
 }
 
