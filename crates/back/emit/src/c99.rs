@@ -2,6 +2,7 @@
 
 use crate::dialect::Dialect;
 use crate::family::entry::RUNTIME;
+use crate::syntax::Syntax;
 
 /// ISO C99 and nothing beyond it, for any C compiler: everything is as the C family has it.
 ///
@@ -10,6 +11,8 @@ use crate::family::entry::RUNTIME;
 /// barriers and structs with vectors in them are refused: C99 has nothing for them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct C99;
+
+impl Syntax for C99 {}
 
 impl Dialect for C99 {
     fn name(&self) -> &'static str {

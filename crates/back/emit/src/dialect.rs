@@ -1,9 +1,11 @@
 //! What a C-like language must say about itself to be written by the shared emitter.
 
 use crate::expression::{Expr, Shape};
-use crate::family::{convert, entry, lacks, lanes, scalar_ops, tiles, types, words};
+use crate::family::{convert, declare, entry, lacks, lanes, scalar_ops, tiles, types, words};
 use crate::pieces::Pieces;
-use loopwright_kernel::{AtomicOp, Space, TileType, Type, WorkItem};
+use crate::syntax::Syntax;
+use loopwright_arena::TiSlice;
+use loopwright_kernel::{AtomicOp, Module, Space, StructId, TileType, Type, WorkItem};
 use loopwright_ops::{DType, Op, ReduceOp, Scalar};
 
 /// Something a dialect cannot say: the reason, without the function's name.
@@ -35,10 +37,11 @@ pub enum LoopHint {
     Unroll(Option<u64>),
 }
 
-/// A dialect of the C-like text: how types, literals and operations are spelled.
+/// A dialect of the C-like text: how declarations, types, literals and operations are spelled.
 ///
-/// Control flow, names, and which value becomes a variable and which is written where it is used are
-/// the emitter's. Operations that the language lacks are functions in a prelude; a dialect asks for
+/// The order of statements, names, and which value becomes a variable and which is written where it is used are
+/// the emitter's. Statements, variables and memory are those of [`Syntax`]. Operations that the language lacks are
+/// functions in a prelude; a dialect asks for
 /// the ones it mentions through [`Pieces`], and only those are part of the text.
 ///
 /// # Adding a language
@@ -46,29 +49,45 @@ pub enum LoopHint {
 /// Only [`name`](Dialect::name) and [`header`](Dialect::header) must be said: everything else is ISO C99
 /// until the dialect says otherwise, which is all that [`C99`](crate::C99) is. Make a file, say
 /// `cuda.rs`, with a unit struct; add it to the dialects in `tests/snapshots.rs` and to the table of
-/// emitters in `crates/tools/conformance/examples/corpus.rs`; then go down this list.
+/// emitters in `crates/tools/targets/examples/corpus.rs`; then go down this list.
 ///
 /// 1. **The header** declares `int8_t` … `uint64_t` and their `_MIN` and `_MAX`, by `#include` or, where the
 ///    compiler has no `<stdint.h>`, by `typedef` and `#define`. The emitter's own text uses these names, and
 ///    no other type but `float`, `double`, `int` and `void`.
-/// 2. **Marks of functions and memory**: [`linkage`](Dialect::linkage) (`__device__`, `extern "C" __global__`,
-///    `kernel`), [`space`](Dialect::space) (`__shared__`, `__local`), [`noalias`](Dialect::noalias)
-///    (`__restrict__`), and the words the language has taken ([`reserved_words`](Dialect::reserved_words)).
-/// 3. **The mathematics library**: [`builtin`](Dialect::builtin), [`infinity`](Dialect::infinity),
+/// 2. **Statements and pointers** ([`Syntax`]), if they are not C's: heads of loops, `if`, calls, and how memory is
+///    read and written.
+/// 3. **Declarations**: [`declared`](Dialect::declared), [`array`](Dialect::array),
+///    [`parameter`](Dialect::parameter), [`function`](Dialect::function), [`prototype`](Dialect::prototype) and
+///    [`structure`](Dialect::structure), if a type does not stand before its name. Marks in C's declarations are
+///    [`linkage`](Dialect::linkage) (`__device__`, `extern "C" __global__`,
+///    `kernel`), [`space`](Dialect::space) (`__shared__`, `__local`) and [`noalias`](Dialect::noalias)
+///    (`__restrict__`). The words that the language has taken are
+///    [`reserved_words`](Dialect::reserved_words).
+/// 4. **Arithmetic**: [`constant`](Dialect::constant), [`map`](Dialect::map), [`cast`](Dialect::cast) and
+///    [`bitcast`](Dialect::bitcast), of scalars, if their operators are not C's.
+/// 5. **The mathematics library**: [`builtin`](Dialect::builtin), [`infinity`](Dialect::infinity),
 ///    [`nan`](Dialect::nan), [`math_declaration`](Dialect::math_declaration); and
 ///    [`function_body`](Dialect::function_body) for an op that the machine has an instruction for.
-/// 4. **Work-items**: [`work_item`](Dialect::work_item) (`blockIdx.x`) with
+/// 6. **Work-items**: [`work_item`](Dialect::work_item) (`blockIdx.x`) with
 ///    [`built_in_work_items`](Dialect::built_in_work_items), [`barrier`](Dialect::barrier) and
 ///    [`supports_groups`](Dialect::supports_groups).
-/// 5. **The entry point** ([`entry`](Dialect::entry)), which takes the parameters one by one on a device;
+/// 7. **The entry point** ([`entry`](Dialect::entry)), which takes the parameters one by one on a device;
 ///    [`parallel_loops`](Dialect::parallel_loops) is false where there is no runtime to call.
-/// 6. **Vectors, atomics, tiles**, each as far as the machine has them. Vectors are structs of lanes and
+/// 8. **Vectors, atomics, tiles**, each as far as the machine has them. Vectors are structs of lanes and
 ///    tiles arrays of elements until they are overridden; atomics are refused.
 ///
 /// A refusal ([`Refusal`]) is a good answer: the caller is told which kernel, and why.
-pub trait Dialect {
+pub trait Dialect: Syntax {
     /// Its name, for messages.
     fn name(&self) -> &'static str;
+
+    /// The text's first line.
+    fn title(&self) -> String {
+        format!(
+            "// {} by Loopwright; to be compiled without contraction of a * b + c.",
+            self.name()
+        )
+    }
 
     /// What stands before everything else: the integer types, and what entry points are handed.
     fn header(&self) -> String;
@@ -179,6 +198,64 @@ pub trait Dialect {
                 Ok(String::new())
             }
         }
+    }
+
+    /// The definition of a struct of the module.
+    fn structure(
+        &self,
+        id: StructId,
+        structs: Structs<'_>,
+        pieces: &mut Pieces,
+    ) -> Spelled<String> {
+        declare::structure(self, id, structs, pieces)
+    }
+
+    /// A statement that declares a variable: one that never changes if it has its value, else one that is
+    /// assigned to.
+    fn declared(
+        &self,
+        variable: &Declared<'_>,
+        value: Option<&Expr>,
+        pieces: &mut Pieces,
+    ) -> Spelled<String> {
+        let declared = declare::variable(self, variable, pieces)?;
+        Ok(match value {
+            Some(value) => format!("{declared} = {};", value.text),
+            None => format!("{declared};"),
+        })
+    }
+
+    /// A statement that declares an array of `count` such elements.
+    fn array(
+        &self,
+        element: &Declared<'_>,
+        space: Space,
+        count: u64,
+        pieces: &mut Pieces,
+    ) -> Spelled<String> {
+        declare::array(self, element, space, count, pieces)
+    }
+
+    /// The declaration of a parameter.
+    fn parameter(&self, parameter: &Declared<'_>, pieces: &mut Pieces) -> Spelled<String> {
+        declare::variable(self, parameter, pieces)
+    }
+
+    /// A function's head: what stands before the block of its statements. The result has no name.
+    fn function(
+        &self,
+        linkage: Linkage,
+        name: &str,
+        params: &[String],
+        result: Option<&Declared<'_>>,
+        pieces: &mut Pieces,
+    ) -> Spelled<String> {
+        declare::function(self, linkage, name, params, result, pieces)
+    }
+
+    /// The declaration of a function with this head, where functions must be declared before they are called.
+    fn prototype(&self, head: &str) -> Option<String> {
+        Some(format!("{head};"))
     }
 
     /// The type of a tile.
@@ -366,11 +443,6 @@ pub trait Dialect {
         lanes::store(self, (dtype, lanes), address, value, pieces)
     }
 
-    /// The address of an array's first element, from that of the array.
-    fn elements(&self, pointer: &Expr) -> Expr {
-        Expr::pointee(pointer)
-    }
-
     /// What a work-item asks about itself.
     fn work_item(&self, query: WorkItem, axis: u8) -> Spelled<Expr> {
         Ok(entry::work_item(query, axis))
@@ -480,6 +552,19 @@ pub trait Dialect {
         "const lw_runtime *rt"
     }
 
+    /// What is handed to a parallel loop's task beside its range: these variables, all at once. A statement that makes it, and
+    /// the expression that is handed on.
+    fn environment(&self, function: &str, name: &str, captured: &[String]) -> (String, String) {
+        let initial = captured.join(", ");
+        let made = format!("struct {function} {name} = {{{initial}}};");
+        (made, format!("&{name}"))
+    }
+
+    /// The functions of a parallel loop.
+    fn parallel_loop(&self, parallel: &ParallelLoop<'_>) -> String {
+        declare::parallel_loop(self, parallel)
+    }
+
     /// A statement that runs `task`, a function of the environment and a range, over `count` steps.
     fn parallel_for(&self, count: &Expr, task: &str, environment: &str) -> String {
         format!(
@@ -489,15 +574,56 @@ pub trait Dialect {
     }
 }
 
+/// The structs of a module, where types are spelled.
+#[derive(Clone, Copy)]
+pub struct Structs<'a> {
+    /// The module.
+    pub module: &'a Module,
+    /// The structs' names in the text.
+    pub names: &'a TiSlice<StructId, String>,
+    /// Their fields' names in the text.
+    pub fields: &'a TiSlice<StructId, Vec<String>>,
+}
+
+/// What is declared.
+#[derive(Clone, Copy)]
+pub struct Declared<'a> {
+    /// Its type.
+    pub ty: &'a Type,
+    /// Its name, which nothing else in the function has.
+    pub name: &'a str,
+    /// How it is held, if it is a vector of `bool`.
+    pub shape: Shape,
+    /// Whether it is a pointer to what is only read.
+    pub constant: bool,
+    /// Whether it is a pointer that nothing aliases.
+    pub noalias: bool,
+    /// The structs that the type may name.
+    pub structs: Structs<'a>,
+}
+
+/// A parallel loop that became functions of its own.
+pub struct ParallelLoop<'a> {
+    /// The function that runs a part of its iterations.
+    pub name: &'a str,
+    /// The function of an environment and a range that calls it.
+    pub task: &'a str,
+    /// The names of what it is handed, each with its declaration in an environment.
+    pub captured: &'a [(String, String)],
+    /// The parameters of the function: those, and the range's two.
+    pub params: &'a [String],
+    /// The statements.
+    pub body: &'a str,
+}
+
 /// A kernel whose entry point is wanted.
 pub struct EntryKernel<'a> {
     /// The entry point's name.
     pub symbol: &'a str,
     /// The function with its statements.
     pub body: &'a str,
-    /// The types of its parameters, and for each the text of a pointer to it, or of the pointer
-    /// itself, as a cast would name it.
-    pub params: &'a [(Type, String)],
+    /// Its parameters.
+    pub params: &'a [Declared<'a>],
     /// Whether the body asks about work-items.
     pub work_items: bool,
     /// Whether the body has parallel loops.

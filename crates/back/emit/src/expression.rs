@@ -43,6 +43,9 @@ pub struct Expr {
     pub literal: bool,
     /// How a vector of `bool` is held.
     pub shape: Shape,
+    /// Of a pointer in a language without pointers, which holds one as memory and a place in it: the place.
+    /// The text is the memory.
+    pub offset: Option<Box<Expr>>,
 }
 
 impl Expr {
@@ -54,6 +57,7 @@ impl Expr {
             reads: false,
             literal: false,
             shape: Shape::Plain,
+            offset: None,
         }
     }
 
@@ -73,6 +77,18 @@ impl Expr {
     pub fn shaped(mut self, shape: Shape) -> Expr {
         self.shape = shape;
         self
+    }
+
+    /// The same text as the memory of a pointer to this place in it.
+    pub fn at(mut self, offset: Expr) -> Expr {
+        self.reads |= offset.reads;
+        self.offset = Some(Box::new(offset));
+        self
+    }
+
+    /// How long the text is, with that of its offset.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len() + self.offset.as_ref().map_or(0, |offset| offset.len())
     }
 
     /// Appends the text, in parentheses unless it binds at least as tightly as `floor`.
@@ -112,6 +128,7 @@ impl Expr {
             reads: left.reads | right.reads,
             literal: false,
             shape: Shape::Plain,
+            offset: None,
         }
     }
 
@@ -131,6 +148,7 @@ impl Expr {
             reads: operand.reads,
             literal: false,
             shape: Shape::Plain,
+            offset: None,
         }
     }
 
@@ -147,6 +165,7 @@ impl Expr {
             reads: condition.reads | then.reads | otherwise.reads,
             literal: false,
             shape: Shape::Plain,
+            offset: None,
         }
     }
 

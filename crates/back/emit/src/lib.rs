@@ -1,11 +1,12 @@
 //! From kernels to C-like text.
 //!
 //! One emitter writes every C-like language. It decides what reads well: which values become
-//! variables and which are written where they are used, names, loops, indentation. What differs
-//! between the languages (types, literals, the spelling of operations, how a kernel is entered) is a
-//! [`Dialect`], of which all but the name and the header has a default: ISO C99. So a dialect says only how its
-//! language differs from that; the front page of [`Dialect`] is the list to go through for a new one. What
-//! a language lacks comes from a prelude of small functions, of which a text holds only those it calls.
+//! variables and which are written where they are used, names, the order of statements, indentation. What
+//! differs between the languages is a [`Dialect`] (declarations, types, literals, operations, how a kernel is
+//! entered) with its [`Syntax`] (statements, variables, memory), of which all but the name and the header has a
+//! default: ISO C99. So a dialect says only how its language differs from that; the front page of [`Dialect`]
+//! is the list to go through for a new one. What a language lacks comes from a prelude of small functions, of
+//! which a text holds only those it calls.
 //!
 //! | dialect | for | what it says |
 //! | --- | --- | --- |
@@ -50,15 +51,18 @@ mod function;
 mod module;
 mod names;
 mod pieces;
-mod types;
+mod syntax;
 mod uses;
 
 pub use c::{ABI_VERSION, ATTENTION_SYMBOL, C, POLL_SYMBOL};
 pub use c99::C99;
-pub use dialect::{Dialect, EntryKernel, Linkage, LoopHint, Refusal, Spelled};
+pub use dialect::{
+    Declared, Dialect, EntryKernel, Linkage, LoopHint, ParallelLoop, Refusal, Spelled, Structs,
+};
 pub use expression::{Expr, Precedence, Shape};
 pub use module::{Emitted, EmittedKernel, emit};
 pub use pieces::Pieces;
+pub use syntax::{Field, LoopHead, Pointee, Syntax};
 
 /// Why a module cannot be written.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

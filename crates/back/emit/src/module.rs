@@ -1,16 +1,15 @@
 //! A whole module: prelude, structs, functions, entry points.
 
 use crate::EmitError;
-use crate::dialect::{Dialect, EntryKernel, Linkage, Refusal};
+use crate::dialect::{Declared, Dialect, EntryKernel, Linkage, Refusal, Structs};
 use crate::expression::Shape;
 use crate::function::{Signature, write_function};
 use crate::names::{Names, identifier};
 use crate::pieces::Pieces;
-use crate::types::Declarator;
 use crate::uses::{Uses, uses};
 use loopwright_arena::TiVec;
 use loopwright_kernel::{
-    Access, Function, FunctionId, FunctionKind, Module, StructId, Type, mark_callers,
+    Access, Function, FunctionId, FunctionKind, Module, StructId, mark_callers,
 };
 use std::fmt::Write;
 
@@ -50,10 +49,6 @@ pub fn emit(module: &Module, dialect: &dyn Dialect) -> Result<Emitted, EmitError
         .iter()
         .map(|ty| names.fresh(&format!("{}_t", identifier(&ty.name)), |_| false))
         .collect();
-    let types = Declarator {
-        dialect,
-        structs: &structs,
-    };
 
     let fields: TiVec<StructId, Vec<String>> = module
         .structs
@@ -67,20 +62,18 @@ pub fn emit(module: &Module, dialect: &dyn Dialect) -> Result<Emitted, EmitError
         })
         .collect();
 
+    let types = Structs {
+        module,
+        names: &structs,
+        fields: &fields,
+    };
     // Structs first: they may be named by every function.
     let mut declarations = String::new();
-    for ((ty, name), fields) in module.structs.iter().zip(&structs).zip(&fields) {
-        let _ = writeln!(declarations, "typedef struct {{");
-        for ((_, field_type), field) in ty.fields.iter().zip(fields) {
-            let declared = types
-                .memory(field_type, field, false, &mut pieces)
-                .map_err(|refusal| refused(&ty.name, refusal))?;
-            let alignment = dialect
-                .field_alignment(field_type)
-                .map_err(|refusal| refused(&ty.name, refusal))?;
-            let _ = writeln!(declarations, "    {declared}{alignment};");
-        }
-        let _ = writeln!(declarations, "}} {name};\n");
+    for (id, ty) in module.structs.iter_enumerated() {
+        let text = dialect
+            .structure(id, types, &mut pieces)
+            .map_err(|refusal| refused(&ty.name, refusal))?;
+        declarations.push_str(&text);
     }
     let uses: TiVec<FunctionId, Uses> = module
         .functions
@@ -128,19 +121,21 @@ pub fn emit(module: &Module, dialect: &dyn Dialect) -> Result<Emitted, EmitError
         let written = write_function(
             function,
             &uses[id],
-            &types,
-            &fields,
+            dialect,
+            types,
             &signatures,
             id,
             &mut pieces,
         )
         .map_err(|refusal| refused(&function.name, refusal))?;
-        let _ = writeln!(prototypes, "{};", written.header);
+        if let Some(prototype) = dialect.prototype(&written.header) {
+            let _ = writeln!(prototypes, "{prototype}");
+        }
         bodies.push_str(&written.text);
         if let FunctionKind::Kernel { .. } = function.kind {
             let signature = &signatures[id];
             let symbol = names.fresh(&format!("lw_kernel_{}", function.name), |_| false);
-            let entry = entry(function, signature, &symbol, &types, &mut pieces)
+            let entry = entry(dialect, function, signature, &symbol, types, &mut pieces)
                 .map_err(|refusal| refused(&function.name, refusal))?;
             bodies.push_str(&entry);
             bodies.push('\n');
@@ -154,11 +149,7 @@ pub fn emit(module: &Module, dialect: &dyn Dialect) -> Result<Emitted, EmitError
     let mut source = String::with_capacity(
         pieces.text().len() + declarations.len() + prototypes.len() + bodies.len() + 1024,
     );
-    let _ = writeln!(
-        source,
-        "// {} by Loopwright; to be compiled without contraction of a * b + c.",
-        dialect.name()
-    );
+    let _ = writeln!(source, "{}", dialect.title());
     source.push_str(&dialect.header());
     for part in [pieces.text(), &declarations, &prototypes, &bodies] {
         if !part.is_empty() {
@@ -178,24 +169,23 @@ pub fn emit(module: &Module, dialect: &dyn Dialect) -> Result<Emitted, EmitError
 
 /// The entry point of a kernel.
 fn entry(
+    dialect: &dyn Dialect,
     function: &Function,
     signature: &Signature,
     symbol: &str,
-    types: &Declarator<'_>,
+    structs: Structs<'_>,
     pieces: &mut Pieces,
 ) -> Result<String, Refusal> {
-    let mut params = Vec::with_capacity(function.params.len());
-    for param in &function.params {
-        let ty = function.ty(param.value);
-        let cast = match ty {
-            Type::Pointer(..) => {
-                types.pointer(ty, "", param.access == Access::Read, false, pieces)?
-            }
-            _ => format!("{} *", types.variable(ty, Shape::Plain, "", pieces)?),
-        };
-        params.push((ty.clone(), cast));
-    }
-    types.dialect.entry(
+    let params = function.params.iter().map(|param| Declared {
+        ty: function.ty(param.value),
+        name: &function.values[param.value].name,
+        shape: Shape::Plain,
+        constant: param.access == Access::Read,
+        noalias: param.noalias,
+        structs,
+    });
+    let params: Vec<Declared<'_>> = params.collect();
+    dialect.entry(
         &EntryKernel {
             symbol,
             body: &signature.name,

@@ -13,6 +13,7 @@ use crate::expression::{Expr, Shape};
 use crate::family::entry::RUNTIME;
 use crate::family::{convert as scalar_convert, scalar_ops};
 use crate::pieces::Pieces;
+use crate::syntax::Syntax;
 use loopwright_kernel::{AtomicOp, Type};
 use loopwright_ops::{DType, Op, ReduceOp};
 
@@ -43,6 +44,8 @@ pub struct C;
 fn suffix(dtype: DType) -> &'static str {
     if dtype == DType::F32 { "f" } else { "" }
 }
+
+impl Syntax for C {}
 
 impl Dialect for C {
     fn name(&self) -> &'static str {

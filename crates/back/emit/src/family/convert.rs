@@ -1,7 +1,7 @@
 //! Conversions between the dtypes of scalars.
 
 use super::types::{self, is_narrow, unsigned_dtype};
-use super::{compared, converted, helper};
+use super::{compared, helper};
 use crate::dialect::{Dialect, Linkage, Refusal, Spelled};
 use crate::expression::Expr;
 use crate::pieces::Pieces;
@@ -37,11 +37,14 @@ pub(crate) fn scalar<D: Dialect + ?Sized>(
             // Integers round to single precision first, as the oracle does.
             let (from, value) = match from.kind() {
                 Kind::Float => (from, value.clone()),
-                _ => (DType::F32, converted("float", value)),
+                _ => {
+                    let single = dialect.scalar(DType::F32, pieces);
+                    (DType::F32, dialect.converted(single, value))
+                }
             };
             Expr::call(&narrow_function(dialect, from, to, pieces)?, &[value])
         }
-        _ => converted(dialect.scalar(to, pieces), value),
+        _ => dialect.converted(dialect.scalar(to, pieces), value),
     })
 }
 
@@ -117,7 +120,7 @@ pub(crate) fn scalar_bits<D: Dialect + ?Sized>(
 ) -> Spelled<Expr> {
     let integral = |dtype: DType| !matches!(dtype, DType::F32 | DType::F64);
     if integral(from) && integral(to) {
-        return Ok(converted(dialect.scalar(to, pieces), value));
+        return Ok(dialect.converted(dialect.scalar(to, pieces), value));
     }
     let name = bits_function(dialect, from, to, pieces);
     Ok(Expr::call(&name, std::slice::from_ref(value)))

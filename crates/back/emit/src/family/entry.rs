@@ -4,7 +4,8 @@
 //! grid of work-items is, and runs parallel loops. Languages whose kernels are launched otherwise say so
 //! in [`Dialect::entry`](crate::Dialect::entry).
 
-use crate::dialect::{Dialect, EntryKernel, Linkage, Spelled};
+use super::declare;
+use crate::dialect::{Declared, Dialect, EntryKernel, Linkage, Spelled};
 use crate::expression::Expr;
 use crate::pieces::Pieces;
 use loopwright_kernel::{Type, WorkItem};
@@ -54,13 +55,17 @@ pub(crate) fn entry<D: Dialect + ?Sized>(
     pieces: &mut Pieces,
 ) -> Spelled<String> {
     let mut arguments = Vec::with_capacity(kernel.params.len() + 2);
-    for (position, (ty, cast)) in kernel.params.iter().enumerate() {
-        let star = if matches!(ty, Type::Pointer(..)) {
-            ""
-        } else {
-            "*"
+    for (position, param) in kernel.params.iter().enumerate() {
+        let nameless = Declared {
+            name: "",
+            noalias: false,
+            ..*param
         };
-        arguments.push(format!("{star}({cast})args[{position}]"));
+        let ty = declare::variable(dialect, &nameless, pieces)?;
+        arguments.push(match param.ty {
+            Type::Pointer(..) => format!("({ty})args[{position}]"),
+            _ => format!("*({ty} *)args[{position}]"),
+        });
     }
     if kernel.work_items {
         arguments.push("&item".to_owned());

@@ -9,6 +9,7 @@
 //! not fit its new signed type wraps, and shifting a negative number right keeps its sign.
 
 pub(crate) mod convert;
+pub(crate) mod declare;
 pub(crate) mod entry;
 pub(crate) mod lanes;
 pub(crate) mod scalar_ops;
@@ -23,11 +24,6 @@ use crate::expression::{Expr, Precedence};
 pub(crate) fn helper<D: Dialect + ?Sized>(dialect: &D, signature: &str, body: &str) -> String {
     let linkage = dialect.linkage(Linkage::Helper);
     format!("{linkage}{signature} {{ {body} }}")
-}
-
-/// `(type)value`, for a scalar type whose arithmetic C does in `int`.
-pub(crate) fn converted(ty: &str, value: &Expr) -> Expr {
-    Expr::prefix(&format!("({ty})"), value)
 }
 
 /// A comparison.

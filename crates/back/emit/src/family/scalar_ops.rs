@@ -1,7 +1,7 @@
 //! Ops on scalars: operators where C has them, small functions where it does not.
 
 use super::types::{is_narrow, unsigned};
-use super::{compared, convert, converted, helper};
+use super::{compared, convert, helper};
 use crate::dialect::{Dialect, LoopHint, Refusal, Spelled};
 use crate::expression::{Expr, Precedence};
 use crate::pieces::Pieces;
@@ -26,7 +26,7 @@ pub(crate) fn map<D: Dialect + ?Sized>(
     {
         typed = operands.to_vec();
         let first = &mut typed[values.start];
-        *first = converted(dialect.scalar(dtype, pieces), first);
+        *first = dialect.converted(dialect.scalar(dtype, pieces), first);
         operands = &typed;
     }
     if let Some(expr) = operator(dialect, op, dtype, operands, pieces) {
@@ -57,7 +57,7 @@ fn operator<D: Dialect + ?Sized>(
     // C computes in `int` what is narrower; the result is brought back.
     let narrowed = |expr: Expr, pieces: &mut Pieces| {
         if !float && dtype.bits() < 32 {
-            converted(dialect.scalar(dtype, pieces), &expr)
+            dialect.converted(dialect.scalar(dtype, pieces), &expr)
         } else {
             expr
         }

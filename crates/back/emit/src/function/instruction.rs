@@ -2,14 +2,15 @@
 
 use super::{Place, Writer, mistyped};
 use crate::dialect::Spelled;
-use crate::expression::{Expr, Precedence};
+use crate::expression::Expr;
+use crate::syntax::Field;
 use loopwright_kernel::{Inst, TileType, Type, Value};
 
 impl<'a> Writer<'a> {
     /// The text of an instruction without effects.
     pub(super) fn expression(&mut self, value: Value, inst: &'a Inst) -> Spelled<Expr> {
         let function = self.function;
-        let dialect = self.types.dialect;
+        let dialect = self.dialect;
         let ty = function.ty(value);
         Ok(match inst {
             Inst::Const(_)
@@ -45,35 +46,38 @@ impl<'a> Writer<'a> {
                 {
                     Expr::primary(name.clone()).reading()
                 } else {
+                    let pointee = self.pointee(*ptr)?;
                     let (pointer, index) = (self.operand(*ptr), self.operand(*index));
-                    match (ty, function.ty(*ptr).pointee()) {
-                        (Type::Vector(dtype, lanes), Some(Type::Scalar(_))) => {
-                            let address = Expr::advanced(&pointer, &index);
+                    match (ty, pointee.ty) {
+                        (Type::Vector(dtype, lanes), Type::Scalar(_)) => {
+                            let address = dialect.advanced(&pointer, &index, pointee)?;
                             dialect
                                 .load_vector(*dtype, *lanes, &address, self.pieces)?
                                 .reading()
                         }
-                        _ => Expr::subscript(&pointer, &index).reading(),
+                        _ => dialect
+                            .load(&pointer, &index, pointee, self.pieces)?
+                            .reading(),
                     }
                 }
             }
             Inst::Offset { ptr, index } => {
                 self.constant[value] = self.constant[*ptr];
-                Expr::advanced(&self.operand(*ptr), &self.operand(*index))
+                self.advanced(*ptr, *index)?
             }
             Inst::Field { ptr, field } => {
                 let Some(Type::Struct(id)) = function.ty(*ptr).pointee() else {
                     return Err(mistyped("a pointer to a struct"));
                 };
                 self.constant[value] = self.constant[*ptr];
-                let field = &self.fields[*id][*field as usize];
+                let field = Field {
+                    name: &self.structs.fields[*id][*field as usize],
+                    of: *id,
+                    position: *field,
+                    module: self.structs.module,
+                };
                 let pointer = self.operand(*ptr);
-                let member =
-                    Expr::primary(format!("{}->{field}", pointer.within(Precedence::Primary)));
-                Expr {
-                    reads: pointer.reads,
-                    ..Expr::prefix("&", &member)
-                }
+                dialect.field(&pointer, field)?
             }
             Inst::Elements(ptr) => {
                 self.constant[value] = self.constant[*ptr];
@@ -121,7 +125,7 @@ impl<'a> Writer<'a> {
                 interleave,
             } => {
                 let tile = tile_type(ty)?;
-                let address = Expr::advanced(&self.operand(*ptr), &self.operand(*index));
+                let address = self.advanced(*ptr, *index)?;
                 let stride = self.operand(*stride);
                 dialect
                     .tile_load(tile, &address, (&stride, *interleave), self.pieces)?

@@ -10,21 +10,19 @@ mod parallel;
 mod watch;
 
 use crate::Refusal;
-use crate::dialect::{LoopHint, Spelled};
-use crate::expression::{Expr, Precedence, Shape};
+use crate::dialect::{Declared, Dialect, LoopHint, Spelled, Structs};
+use crate::expression::{Expr, Shape};
 use crate::module::linkage;
 use crate::names::Names;
 use crate::pieces::Pieces;
-use crate::types::Declarator;
+use crate::syntax::{LoopHead, Pointee};
 use crate::uses::Uses;
 use loopwright_arena::{TiSlice, TiVec};
 use loopwright_kernel::{
-    Access, Block, Function, FunctionId, FunctionKind, Inst, LoopKind, Space, Stmt, StructId, Type,
-    Value,
+    Access, Block, Function, FunctionId, FunctionKind, Inst, LoopKind, Space, Stmt, Type, Value,
 };
 use loopwright_ops::DType;
 use loopwright_threads::interrupt::unwind_if_asked;
-use std::fmt::Write;
 use watch::Watch;
 
 /// Longer expressions become variables. This keeps lines readable and, since text is copied from
@@ -67,8 +65,8 @@ enum Place {
 pub(crate) struct Writer<'a> {
     function: &'a Function,
     uses: &'a Uses,
-    types: &'a Declarator<'a>,
-    fields: &'a TiSlice<StructId, Vec<String>>,
+    dialect: &'a dyn Dialect,
+    structs: Structs<'a>,
     signatures: &'a TiSlice<FunctionId, Signature>,
     own: &'a Signature,
     pieces: &'a mut Pieces,
@@ -91,8 +89,8 @@ pub(crate) struct Writer<'a> {
 pub(crate) fn write_function(
     function: &Function,
     uses: &Uses,
-    types: &Declarator<'_>,
-    fields: &TiSlice<StructId, Vec<String>>,
+    dialect: &dyn Dialect,
+    structs: Structs<'_>,
     signatures: &TiSlice<FunctionId, Signature>,
     id: FunctionId,
     pieces: &mut Pieces,
@@ -100,8 +98,8 @@ pub(crate) fn write_function(
     let mut writer = Writer {
         function,
         uses,
-        types,
-        fields,
+        dialect,
+        structs,
         signatures,
         own: &signatures[id],
         pieces,
@@ -122,14 +120,15 @@ pub(crate) fn write_function(
     text.push_str(&header);
     text.push_str(" {\n");
     text.push_str(&writer.out);
-    text.push_str("}\n\n");
+    text.push_str(&dialect.end());
+    text.push_str("\n\n");
     Ok(Written { header, text })
 }
 
 impl<'a> Writer<'a> {
     fn header(&mut self) -> Spelled<String> {
         let function = self.function;
-        let dialect = self.types.dialect;
+        let dialect = self.dialect;
         let mut params = Vec::with_capacity(function.params.len() + 1);
         for param in &function.params {
             let name = self.name(param.value);
@@ -147,16 +146,41 @@ impl<'a> Writer<'a> {
         if self.own.runtime {
             params.push(dialect.runtime_parameter().to_owned());
         }
-        let result = match &function.result {
-            Some(ty) => self.types.variable(ty, Shape::Plain, "", self.pieces)?,
-            None => "void".to_owned(),
-        };
-        Ok(format!(
-            "{}{result} {}({})",
-            dialect.linkage(linkage(function)),
-            self.own.name,
-            parameters(&params)
-        ))
+        let result = function.result.as_ref();
+        let result = result.map(|ty| variable("", ty, Shape::Plain, self.structs));
+        dialect.function(
+            linkage(function),
+            &self.own.name,
+            &params,
+            result.as_ref(),
+            self.pieces,
+        )
+    }
+
+    /// What is declared for a value that is held so.
+    fn declared<'n>(&self, value: Value, name: &'n str, shape: Shape) -> Declared<'n>
+    where
+        'a: 'n,
+    {
+        Declared {
+            constant: self.constant[value],
+            ..variable(name, self.function.ty(value), shape, self.structs)
+        }
+    }
+
+    /// What a pointer points to.
+    fn pointee(&self, pointer: Value) -> Spelled<Pointee<'a>> {
+        let ty = self.function.ty(pointer).pointee();
+        let ty = ty.ok_or_else(|| mistyped("a pointer"))?;
+        let module = self.structs.module;
+        Ok(Pointee { ty, module })
+    }
+
+    /// A pointer so many elements further on.
+    fn advanced(&mut self, pointer: Value, index: Value) -> Spelled<Expr> {
+        let pointee = self.pointee(pointer)?;
+        let (pointer, index) = (self.operand(pointer), self.operand(index));
+        self.dialect.advanced(&pointer, &index, pointee)
     }
 
     /// The declaration of a parameter that holds a value which has its name already.
@@ -165,20 +189,15 @@ impl<'a> Writer<'a> {
             Place::Named { name, shape } => (name.clone(), *shape),
             _ => unreachable!("a parameter's value is held in a variable"),
         };
-        match self.function.ty(value) {
-            ty @ Type::Pointer(..) => self.types.pointer(
-                ty,
-                &name,
-                self.constant[value],
-                self.noalias[value],
-                self.pieces,
-            ),
-            ty => self.types.variable(ty, shape, &name, self.pieces),
-        }
+        let parameter = Declared {
+            noalias: self.noalias[value],
+            ..self.declared(value, &name, shape)
+        };
+        self.dialect.parameter(&parameter, self.pieces)
     }
 
     fn name(&mut self, value: Value) -> String {
-        let dialect = self.types.dialect;
+        let dialect = self.dialect;
         let wanted = &self.function.values[value].name;
         let reserved = |word: &str| dialect.is_reserved(word);
         if wanted.is_empty() {
@@ -204,9 +223,14 @@ impl<'a> Writer<'a> {
     fn operand(&mut self, value: Value) -> Expr {
         let place = &mut self.places[value];
         match place {
-            Place::Named { name, shape } => Expr::primary(name.clone()).shaped(*shape),
+            Place::Named { name, shape } => {
+                let ty = self.function.ty(value);
+                self.dialect.variable(name, ty).shaped(*shape)
+            }
             Place::Constant(expr) => expr.clone(),
-            Place::Variable(name) => Expr::prefix("&", &Expr::primary(name.clone())),
+            Place::Variable(name) => {
+                unreachable!("`{name}` is a variable because its address is not taken")
+            }
             Place::Pending(_) => match std::mem::replace(place, Place::Nowhere) {
                 Place::Pending(expr) => expr,
                 _ => unreachable!("the place was pending"),
@@ -222,7 +246,7 @@ impl<'a> Writer<'a> {
         let expr = self.operand(value);
         match (expr.shape, self.function.ty(value)) {
             (Shape::Mask(_), Type::Vector(dtype, lanes)) => {
-                self.types.dialect.plain(*dtype, *lanes, expr, self.pieces)
+                self.dialect.plain(*dtype, *lanes, expr, self.pieces)
             }
             _ => Ok(expr),
         }
@@ -238,16 +262,9 @@ impl<'a> Writer<'a> {
     /// Gives a value a variable and writes its definition.
     fn materialise(&mut self, value: Value, expr: Expr) -> Spelled<()> {
         let name = self.name(value);
-        let ty = self.function.ty(value);
-        let declared = match ty {
-            Type::Pointer(..) => {
-                self.types
-                    .pointer(ty, &name, self.constant[value], false, self.pieces)?
-            }
-            _ => self.types.variable(ty, expr.shape, &name, self.pieces)?,
-        };
-        self.begin();
-        let _ = writeln!(self.out, "{declared} = {};", expr.text);
+        let variable = self.declared(value, &name, expr.shape);
+        let text = self.dialect.declared(&variable, Some(&expr), self.pieces)?;
+        self.line(&text);
         self.places[value] = Place::Named {
             name,
             shape: expr.shape,
@@ -305,7 +322,7 @@ impl<'a> Writer<'a> {
             Stmt::Call(callee, arguments) => {
                 let call = self.call(*callee, arguments)?;
                 self.settle()?;
-                self.line(&format!("{};", call.text));
+                self.line(&self.dialect.evaluated(&call));
             }
             Stmt::For {
                 var,
@@ -318,7 +335,7 @@ impl<'a> Writer<'a> {
                 self.settle_value(*end)?;
                 self.settle_value(*step)?;
                 let outline = *kind == LoopKind::Parallel
-                    && self.types.dialect.parallel_loops()
+                    && self.dialect.parallel_loops()
                     && !self.inside_parallel
                     && matches!(self.function.kind, FunctionKind::Kernel { .. });
                 if outline {
@@ -334,7 +351,7 @@ impl<'a> Writer<'a> {
             Stmt::While { head, cond, body } => {
                 self.settle()?;
                 let before = self.out.len();
-                self.line("while (1) {");
+                self.line(&self.dialect.while_loop(None));
                 let inside = self.out.len();
                 self.indent += 1;
                 self.block(head)?;
@@ -344,14 +361,11 @@ impl<'a> Writer<'a> {
                     // The head needed no statement of its own.
                     self.out.truncate(before);
                     self.indent -= 1;
-                    self.line(&format!("while ({}) {{", condition.text));
+                    self.line(&self.dialect.while_loop(Some(&condition)));
                     self.look()?;
                     self.indent += 1;
                 } else {
-                    self.line(&format!(
-                        "if (!{}) break;",
-                        condition.within(Precedence::Primary)
-                    ));
+                    self.line(&self.dialect.break_unless(&condition));
                     self.indent -= 1;
                     self.look()?;
                     self.indent += 1;
@@ -359,7 +373,7 @@ impl<'a> Writer<'a> {
                 self.block(body)?;
                 self.reading.clear();
                 self.indent -= 1;
-                self.line("}");
+                self.line(&self.dialect.end());
             }
             Stmt::If {
                 cond,
@@ -368,16 +382,16 @@ impl<'a> Writer<'a> {
             } => {
                 let condition = self.operand(*cond);
                 self.settle()?;
-                self.line(&format!("if ({}) {{", condition.text));
+                self.line(&self.dialect.if_then(&condition));
                 self.scope(then)?;
                 if !otherwise.is_empty() {
-                    self.line("} else {");
+                    self.line(&self.dialect.otherwise());
                     self.scope(otherwise)?;
                 }
-                self.line("}");
+                self.line(&self.dialect.end());
             }
-            Stmt::Break => self.line("break;"),
-            Stmt::Continue => self.line("continue;"),
+            Stmt::Break => self.line(&self.dialect.break_out()),
+            Stmt::Continue => self.line(&self.dialect.continue_on()),
             Stmt::Return(value) => {
                 if self.inside_parallel {
                     return Err(Refusal(
@@ -385,17 +399,13 @@ impl<'a> Writer<'a> {
                             .to_owned(),
                     ));
                 }
-                match value {
-                    Some(value) => {
-                        let expr = self.plain_operand(*value)?;
-                        self.line(&format!("return {};", expr.text));
-                    }
-                    None => self.line("return;"),
-                }
+                let value = value.map(|value| self.plain_operand(value));
+                let value = value.transpose()?;
+                self.line(&self.dialect.return_from(value.as_ref()));
             }
             Stmt::Barrier { local, global } => {
                 self.settle()?;
-                let text = self.types.dialect.barrier(*local, *global)?;
+                let text = self.dialect.barrier(*local, *global)?;
                 self.line(&text);
             }
             Stmt::AsyncCopy { dst, src, count } => self.copy(*dst, *src, *count)?,
@@ -410,14 +420,12 @@ impl<'a> Writer<'a> {
                 let Type::Tile(ty) = self.function.ty(*tile) else {
                     return Err(mistyped("a tile"));
                 };
-                let (pointer, index) = (self.operand(*ptr), self.operand(*index));
-                let address = Expr::advanced(&pointer, &index);
+                let address = self.advanced(*ptr, *index)?;
                 let (tile, stride) = (self.operand(*tile), self.operand(*stride));
                 self.settle()?;
-                let text =
-                    self.types
-                        .dialect
-                        .tile_store(*ty, &tile, &address, &stride, self.pieces)?;
+                let text = self
+                    .dialect
+                    .tile_store(*ty, &tile, &address, &stride, self.pieces)?;
                 self.line(&text);
             }
         }
@@ -431,39 +439,38 @@ impl<'a> Writer<'a> {
         {
             let name = name.clone();
             self.settle()?;
-            self.line(&format!("{name} = {};", stored.text));
+            self.line(&self.dialect.assigned(&name, &stored));
             return Ok(());
         }
+        let pointee = self.pointee(ptr)?;
         let (pointer, at) = (self.operand(ptr), self.operand(index));
         self.settle()?;
-        let text = match (self.function.ty(value), self.function.ty(ptr).pointee()) {
-            (Type::Vector(dtype, lanes), Some(Type::Scalar(_))) => {
-                let address = Expr::advanced(&pointer, &at);
-                self.types
-                    .dialect
+        let text = match (self.function.ty(value), pointee.ty) {
+            (Type::Vector(dtype, lanes), Type::Scalar(_)) => {
+                let address = self.dialect.advanced(&pointer, &at, pointee)?;
+                self.dialect
                     .store_vector(*dtype, *lanes, &address, &stored, self.pieces)?
             }
-            _ => format!("{} = {};", Expr::subscript(&pointer, &at).text, stored.text),
+            _ => self
+                .dialect
+                .stored(&pointer, &at, &stored, pointee, self.pieces)?,
         };
         self.line(&text);
         Ok(())
     }
 
     fn copy(&mut self, dst: (Value, Value), src: (Value, Value), count: Value) -> Spelled<()> {
-        let destination = Expr::advanced(&self.operand(dst.0), &self.operand(dst.1));
-        let source = Expr::advanced(&self.operand(src.0), &self.operand(src.1));
+        let pointee = self.pointee(dst.0)?;
+        let destination = self.advanced(dst.0, dst.1)?;
+        let source = self.advanced(src.0, src.1)?;
         let count = self.operand(count);
         self.settle()?;
-        let dialect = self.types.dialect;
+        let dialect = self.dialect;
         let index = self
             .names
             .fresh("element", |word| dialect.is_reserved(word));
-        self.line(&format!(
-            "for (int64_t {index} = 0; {index} < {}; {index}++) {}[{index}] = {}[{index}];",
-            count.within(Precedence::Additive),
-            destination.within(Precedence::Primary),
-            source.within(Precedence::Primary),
-        ));
+        let text = dialect.copied([&destination, &source], &count, &index, pointee)?;
+        self.line(&text);
         Ok(())
     }
 
@@ -475,7 +482,7 @@ impl<'a> Writer<'a> {
         range: [Value; 3],
         body: &'a Block,
     ) -> Spelled<()> {
-        let dialect = self.types.dialect;
+        let dialect = self.dialect;
         let hint = match kind {
             LoopKind::Serial | LoopKind::Parallel => None,
             LoopKind::Vectorize => dialect.loop_hint(LoopHint::Independent),
@@ -486,26 +493,28 @@ impl<'a> Writer<'a> {
             name: name.clone(),
             shape: Shape::Plain,
         };
-        let increment = increment(&name, &step);
         let watch = self.watch(Some(range), body);
-        let (first, last) = match watch {
+        let (first, end) = match watch {
             Watch::Strips(count) => self.open_strips(&name, [&start, &end, &step], count)?,
-            Watch::Never | Watch::Each => (start.text, end.within(Precedence::Additive)),
+            Watch::Never | Watch::Each => (start, end),
         };
         if let Some(hint) = hint {
             self.line(&hint);
         }
-        self.line(&format!(
-            "for (int64_t {name} = {first}; {name} < {last}; {increment}) {{"
-        ));
+        self.line(&dialect.for_loop(&LoopHead {
+            variable: &name,
+            first: &first,
+            end: &end,
+            step: &step,
+        }));
         if watch == Watch::Each {
             self.look()?;
         }
         self.scope(body)?;
-        self.line("}");
+        self.line(&dialect.end());
         if let Watch::Strips(_) = watch {
             self.indent -= 1;
-            self.line("}");
+            self.line(&dialect.end());
         }
         Ok(())
     }
@@ -525,9 +534,9 @@ impl<'a> Writer<'a> {
         let mut arguments = self.plain_operands(arguments)?;
         let signature = &self.signatures[callee];
         if signature.work_items {
-            arguments.push(Expr::primary(self.types.dialect.work_item_argument()));
+            arguments.push(Expr::primary(self.dialect.work_item_argument()));
         }
-        Ok(Expr::call(&signature.name, &arguments))
+        Ok(self.dialect.call(&signature.name, &arguments))
     }
 
     fn define(&mut self, value: Value, inst: &'a Inst) -> Spelled<()> {
@@ -535,7 +544,7 @@ impl<'a> Writer<'a> {
         match inst {
             Inst::Const(scalar) => {
                 let lanes = self.function.ty(value).lanes();
-                let expr = self.types.dialect.constant(*scalar, lanes, self.pieces)?;
+                let expr = self.dialect.constant(*scalar, lanes, self.pieces)?;
                 self.places[value] = Place::Constant(expr);
             }
             Inst::Alloc { space, ty, count } => self.alloc(value, *space, ty, *count)?,
@@ -550,9 +559,9 @@ impl<'a> Writer<'a> {
                 value: operand,
             } => {
                 let dtype = self.dtype(*operand)?;
-                let address = Expr::advanced(&self.operand(*ptr), &self.operand(*index));
+                let address = self.advanced(*ptr, *index)?;
                 let operand = self.operand(*operand);
-                let dialect = self.types.dialect;
+                let dialect = self.dialect;
                 let expr = dialect.atomic(*op, dtype, &address, &operand, self.pieces)?;
                 self.effect(value, expr)?;
             }
@@ -563,10 +572,10 @@ impl<'a> Writer<'a> {
                 value: operand,
             } => {
                 let dtype = self.dtype(*operand)?;
-                let address = Expr::advanced(&self.operand(*ptr), &self.operand(*index));
+                let address = self.advanced(*ptr, *index)?;
                 let expected = self.operand(*expected);
                 let operand = self.operand(*operand);
-                let dialect = self.types.dialect;
+                let dialect = self.dialect;
                 let expr =
                     dialect.compare_exchange(dtype, &address, &expected, &operand, self.pieces)?;
                 self.effect(value, expr)?;
@@ -576,7 +585,7 @@ impl<'a> Writer<'a> {
             _ => {
                 let expr = self.expression(value, inst)?;
                 let same_loop = used.defined == used.used;
-                if used.count == 1 && same_loop && expr.text.len() <= LONGEST_PENDING {
+                if used.count == 1 && same_loop && expr.len() <= LONGEST_PENDING {
                     if expr.reads {
                         self.reading.push(value);
                     }
@@ -593,7 +602,7 @@ impl<'a> Writer<'a> {
     fn effect(&mut self, value: Value, expr: Expr) -> Spelled<()> {
         self.settle()?;
         if self.uses.values[value].count == 0 {
-            self.line(&format!("{};", expr.text));
+            self.line(&self.dialect.evaluated(&expr));
             Ok(())
         } else {
             self.materialise(value, expr)
@@ -603,17 +612,13 @@ impl<'a> Writer<'a> {
     fn alloc(&mut self, value: Value, space: Space, ty: &Type, count: u64) -> Spelled<()> {
         let name = self.name(value);
         if self.uses.values[value].variable && space == Space::Private {
-            let declared = self.types.variable(ty, Shape::Plain, &name, self.pieces)?;
-            self.line(&format!("{declared};"));
+            let held = variable(&name, ty, Shape::Plain, self.structs);
+            let text = self.dialect.declared(&held, None, self.pieces)?;
+            self.line(&text);
             self.places[value] = Place::Variable(name);
         } else {
-            let array = format!("{name}[{count}]");
-            let declared = self.types.memory(ty, &array, false, self.pieces)?;
-            let text = format!(
-                "{}{declared}{};",
-                self.types.dialect.space(space),
-                self.types.dialect.array_alignment()
-            );
+            let element = variable(&name, ty, Shape::Plain, self.structs);
+            let text = self.dialect.array(&element, space, count, self.pieces)?;
             self.line(&text);
             self.places[value] = Place::Named {
                 name,
@@ -638,18 +643,14 @@ fn mistyped(expected: &str) -> Refusal {
     ))
 }
 
-fn increment(name: &str, step: &Expr) -> String {
-    if step.literal && step.text == "1" {
-        format!("{name}++")
-    } else {
-        format!("{name} += {}", step.text)
-    }
-}
-
-fn parameters(params: &[String]) -> String {
-    if params.is_empty() {
-        "void".to_owned()
-    } else {
-        params.join(", ")
+/// What is declared for a variable of a type.
+fn variable<'a>(name: &'a str, ty: &'a Type, shape: Shape, structs: Structs<'a>) -> Declared<'a> {
+    Declared {
+        ty,
+        name,
+        shape,
+        constant: false,
+        noalias: false,
+        structs,
     }
 }

@@ -3,10 +3,11 @@
 //! A loop around enough work looks at every iteration. One around little runs in strips where it is known to be long, and looks
 //! before each, so that nothing is added to its iterations. The others do not look: those around them do.
 
-use super::Writer;
+use super::{Writer, variable};
 use crate::dialect::Spelled;
-use crate::expression::Expr;
-use loopwright_kernel::{Block, Inst, Stmt, Value};
+use crate::expression::{Expr, Precedence, Shape};
+use crate::syntax::LoopHead;
+use loopwright_kernel::{Block, Inst, Stmt, Type, Value};
 
 /// Statements that run between two looks, at least: some hundred times what a look takes.
 const LEAST_WORK: u64 = 1 << 9;
@@ -34,7 +35,7 @@ pub(super) enum Watch {
 impl Writer<'_> {
     /// How a loop over this range, of which nothing may be known, looks.
     pub(super) fn watch(&self, range: Option<[Value; 3]>, body: &Block) -> Watch {
-        if self.types.dialect.poll().is_none() {
+        if self.dialect.poll().is_none() {
             return Watch::Never;
         }
         let trips = range.and_then(|range| self.trip_count(range));
@@ -76,10 +77,10 @@ impl Writer<'_> {
 
     /// Looks, as the first statement of a loop's body, and leaves the loop where that is wanted.
     pub(super) fn look(&mut self) -> Spelled<()> {
-        if let Some((name, condition, text)) = self.types.dialect.poll() {
+        if let Some((name, condition, text)) = self.dialect.poll() {
             self.pieces.need(name, |_| Ok(text.to_owned()))?;
             self.indent += 1;
-            self.line(&format!("if ({condition}) break;"));
+            self.line(&self.dialect.break_if(&Expr::primary(condition)));
             self.indent -= 1;
         }
         Ok(())
@@ -91,26 +92,33 @@ impl Writer<'_> {
         name: &str,
         [start, end, step]: [&Expr; 3],
         count: u64,
-    ) -> Spelled<(String, String)> {
-        let dialect = self.types.dialect;
+    ) -> Spelled<(Expr, Expr)> {
+        let dialect = self.dialect;
         let reserved = |word: &str| dialect.is_reserved(word);
         let [strip, stop] =
             ["strip", "stop"].map(|what| self.names.fresh(&format!("{name}_{what}"), reserved));
-        let span = match step.text.as_str() {
-            "1" => count.to_string(),
-            step => format!("{count} * {step}"),
+        let count = dialect.index(i64::try_from(count).unwrap_or(i64::MAX));
+        let span = match step.literal && step.text == dialect.index(1).text {
+            true => count,
+            false => Expr::infix("*", Precedence::Multiplicative, &count, step),
         };
-        self.line(&format!(
-            "for (int64_t {strip} = {}; {strip} < {}; {strip} += {span}) {{",
-            start.text, end.text
-        ));
+        self.line(&dialect.for_loop(&LoopHead {
+            variable: &strip,
+            first: start,
+            end,
+            step: &span,
+        }));
         self.look()?;
         self.indent += 1;
-        self.line(&format!(
-            "int64_t {stop} = {} - {strip} < {span} ? {} : {strip} + {span};",
-            end.text, end.text
-        ));
-        Ok((strip, stop))
+        let from = dialect.variable(&strip, &Type::INDEX);
+        let left = Expr::infix("-", Precedence::Additive, end, &from);
+        let last = Expr::infix("<", Precedence::Comparison, &left, &span);
+        let next = Expr::infix("+", Precedence::Additive, &from, &span);
+        let value = Expr::ternary(&last, end, &next);
+        let declared = variable(&stop, &Type::INDEX, Shape::Plain, self.structs);
+        let text = dialect.declared(&declared, Some(&value), self.pieces)?;
+        self.line(&text);
+        Ok((from, dialect.variable(&stop, &Type::INDEX)))
     }
 }
 
