@@ -76,6 +76,8 @@ pub enum LoopHint {
 /// 8. **Vectors, atomics, tiles**, each as far as the machine has them. Vectors are structs of lanes and
 ///    tiles arrays of elements until they are overridden; atomics are refused.
 ///
+/// The crate's example `javascript` is a dialect of a language without types and pointers: what such a one overrides.
+///
 /// A refusal ([`Refusal`]) is a good answer: the caller is told which kernel, and why.
 pub trait Dialect: Syntax {
     /// Its name, for messages.
