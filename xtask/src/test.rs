@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything that has to hold, step by step.
 
 use std::io::IsTerminal;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use crate::error::Error;
@@ -257,6 +257,12 @@ fn tests(workspace: &Workspace, options: &Options, notes: &mut Notes) -> Result<
     if let Err(Missing(why)) = tools::gccjit(workspace) {
         notes.skip("tests of the backend gccjit", why);
     }
+    if !process::succeeds(Command::new("node").arg("--version")) {
+        notes.excused_skip(
+            "tests of the emitter's example `javascript`",
+            "there is no `node`",
+        );
+    }
     let nextest = process::succeeds(&mut workspace.cargo(&["nextest", "--version"]));
     let mut command = if nextest {
         workspace.cargo(&["nextest", "run", "--workspace"])
@@ -289,11 +295,7 @@ fn doc_tests(workspace: &Workspace, options: &Options, notes: &mut Notes) -> Res
 }
 
 /// Runs a test runner and puts its closing lines into the notes.
-fn run_tests(
-    notes: &mut Notes,
-    what: &str,
-    mut command: std::process::Command,
-) -> Result<(), Error> {
+fn run_tests(notes: &mut Notes, what: &str, mut command: Command) -> Result<(), Error> {
     // The runners see a pipe and would drop the colours that the person at the terminal could see.
     if std::io::stderr().is_terminal() {
         command.env("CARGO_TERM_COLOR", "always");

@@ -1,8 +1,18 @@
 //! The listings of the book that need these crates are the files here, to the letter.
 
+// The dialect of the chapter.
+#[path = "../../../crates/back/emit/examples/javascript/dialect.rs"]
+mod dialect;
+#[path = "../../../crates/back/emit/examples/javascript/ops.rs"]
+mod ops;
+
+use dialect::JavaScript;
+use loopwright::kernel::parse;
+use loopwright::text::Source;
 use std::path::Path;
 
 const CHAPTER: &str = include_str!("../../../docs/backends.md");
+const KERNELS: &str = include_str!("../../../docs/kernel.md");
 
 /// The listing behind the line that names its file, ``From `FILE`:``.
 fn listing<'a>(chapter: &'a str, file: &str) -> Option<&'a str> {
@@ -36,6 +46,20 @@ fn the_kernel_backend_is_the_file() {
 #[test]
 fn the_device_backend_is_the_file() {
     check("examples/backends/src/bin/far.rs");
+}
+
+#[test]
+fn the_dialect_writes_what_the_chapter_shows() {
+    let listing = |page: &'static str, language| {
+        let (_, behind) = page.split_once(&format!("```{language}\n"))?;
+        behind.split_once("```\n").map(|(listing, _)| listing)
+    };
+    let kernel = listing(KERNELS, "kernel").expect("the page about kernels shows one");
+    let source = Source::new("docs/kernel.md", kernel);
+    let module = parse(&source).unwrap_or_else(|error| panic!("{}", error.render(&source)));
+    let emitted = loopwright_emit::emit(&module, &JavaScript).expect("nothing is refused");
+    let shown = listing(CHAPTER, "js").expect("the chapter shows a text");
+    assert_eq!(shown, emitted.source, "docs/backends.md shows another text");
 }
 
 #[test]

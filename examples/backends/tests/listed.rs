@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 const WALK: &str = env!("CARGO_BIN_EXE_walk");
 const TINY_CC: &str = env!("CARGO_BIN_EXE_tiny_cc");
 const FAR: &str = env!("CARGO_BIN_EXE_far");
+const NODE: &str = env!("CARGO_BIN_EXE_node");
 
 /// What a command line prints. No settings of the machine's are used.
 fn call(binary: &str, arguments: &[&str]) -> Output {
@@ -38,6 +39,16 @@ fn has_compiler() -> bool {
     found
 }
 
+/// Whether there is Node.js, which no machine must have.
+fn has_node() -> bool {
+    let found = Command::new("node").arg("--version").output();
+    let found = found.is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!("SKIP: there is no `node`");
+    }
+    found
+}
+
 /// The listed device of that name, as JSON.
 fn device(binary: &str, name: &str) -> serde_json::Value {
     let listed: serde_json::Value =
@@ -64,6 +75,9 @@ fn each_lists_its_backend() {
             "it is taken by its name only: {device:#}"
         );
     }
+    let node = device(NODE, "node");
+    assert_eq!(node["level"], "kernel", "{node:#}");
+    assert_eq!(node["available"], has_node(), "{node:#}");
 }
 
 #[test]
@@ -84,6 +98,10 @@ fn they_give_what_the_interpreter_gives() {
         if has_compiler() {
             assert_eq!(results(TINY_CC, "tiny-cc"), expected, "{program}");
         }
+        // It has no exponential function.
+        if program != "softmax" && has_node() {
+            assert_eq!(results(NODE, "node"), expected, "{program}");
+        }
     }
 }
 
@@ -103,6 +121,10 @@ fn they_show_their_code() {
     if has_compiler() {
         let text = code(TINY_CC, "tiny-cc");
         assert!(text.contains("void lw_kernel_"), "{text}");
+    }
+    if has_node() {
+        let text = code(NODE, "node");
+        assert!(text.contains("function lw_kernel_"), "{text}");
     }
 }
 
