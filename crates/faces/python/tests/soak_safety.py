@@ -1,9 +1,10 @@
-"""Long runs of what the tests do shortly: hostile memory, functions made and dropped, forks under load,
-interrupts at random moments.
+"""Long runs of what the tests do shortly: hostile memory, functions made and dropped, forks under load, also of processes
+that have just begun, interrupts at random moments.
 
     LOOPWRIGHT_GUARD_PAGES=1 python soak_safety.py memory --seed 1 --seconds 600
     python soak_safety.py functions --count 200000
     python soak_safety.py forks --count 200
+    python soak_safety.py starts --count 200
     python soak_safety.py interrupts --seed 1 --count 300
 
 Each prints what it did and ends with 1 where something is wrong.
@@ -20,6 +21,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -129,6 +131,21 @@ def forks(count: int, out=print) -> bool:
             worker.join()
     out(f"{count} forks: {codes.count(0)} well, {codes.count(-1)} hung, parent wrong {len(wrong)} times")
     return not wrong and codes.count(0) == count
+
+
+def starts(count: int, out=print) -> bool:
+    """Processes that fork while they compile for the first time, when nothing that is made once is made; whether all went well."""
+    failed = 0
+    for _ in range(count):
+        with tempfile.TemporaryDirectory() as cache:
+            command = [sys.executable, __file__, "forks", "--count", "20"]
+            environment = {**os.environ, "XDG_CACHE_HOME": cache}
+            run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if run.returncode != 0:
+            failed += 1
+            out(run.stdout + run.stderr)
+    out(f"{count} processes with 20 forks each: {failed} failed")
+    return failed == 0
 
 
 class Guarded:
@@ -338,7 +355,7 @@ def interrupts(seed: int, count: int, out=print) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["memory", "functions", "forks", "interrupts"])
+    parser.add_argument("what", choices=["memory", "functions", "forks", "starts", "interrupts"])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--count", type=int, help="default: 200; of arrays in memory: as many as the seconds allow")
@@ -347,6 +364,7 @@ def main() -> int:
         "memory": lambda: memory(chosen.seed, chosen.seconds, chosen.count),
         "functions": lambda: functions(chosen.count or 200),
         "forks": lambda: forks(chosen.count or 200),
+        "starts": lambda: starts(chosen.count or 200),
         "interrupts": lambda: interrupts(chosen.seed, chosen.count or 200),
     }[chosen.what]()
     return 0 if well else 1
