@@ -1,4 +1,4 @@
-//! The table of all options.
+//! The table of all options: names, variables, kinds, defaults. Variables that are no options are in `environment.rs`.
 
 use crate::environment::Environment;
 use crate::value::{Kind, Math, Scheduler, Value};

@@ -1,4 +1,4 @@
-//! The settings, from all sources together.
+//! The settings, from all sources together. Which options there are, with variables and defaults, is in `key.rs`.
 
 use crate::environment::Environment;
 use crate::error::ConfigError;

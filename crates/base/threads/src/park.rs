@@ -1,4 +1,5 @@
-//! A thread's place to sleep in until another has something for it.
+//! A thread's place to sleep in until another has something for it: of the workers of `fork_join.rs` and of the queues of
+//! `queue.rs`.
 
 use crate::sync::{
     AtomicBool, Mutex, MutexGuard, Ordering, Sleeper, looks, park, prepare_fences, sleeper_fence,

@@ -1,4 +1,7 @@
-//! What kernels take, so that they are called with nothing else.
+//! What kernels take: how many arguments, of which kinds and dtypes, aligned and writable as they need them.
+//!
+//! Lengths are no part of a signature, since they depend on the sizes of a run: `Bound` of the crate `compile` and the transfers of
+//! `runtime` check them, and whoever calls a kernel otherwise owes them (`# Safety` of `Executable::run`).
 
 use crate::launch_argument::{AddressRange, LaunchArgument, MemoryAccess, SlabRange};
 use loopwright_kernel::interpret::Layout;

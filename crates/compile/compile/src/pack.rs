@@ -4,6 +4,8 @@
 //! time do not overlap. Finding the smallest allocation is hard in general; a few greedy orders are
 //! tried and the best result is taken. In the order by size it is the rule by which most neural-network
 //! runtimes plan their arenas, and mostly within a few percent of the lower bound.
+//!
+//! It packs the scratch arrays of programs (`bound.rs`, and `layout.rs` of the runtime) and those that leave a frame (`spill.rs`).
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! A map that keeps what was used last: for caches that must not grow for ever.
+//! A map that keeps what was used last: for caches that must not grow for ever. Compiled programs are looked up in it by
+//! `compiler.rs`.
 
 use rustc_hash::FxHashMap;
 use std::borrow::Borrow;

@@ -1,4 +1,7 @@
-//! Loops: full rounds, shorter last rounds, written-out rounds and vector lanes.
+//! Loops: full iterations, tails, unrolled iterations and vector lanes.
+//!
+//! A tail of known length takes narrower vectors (`vector_rounds`). Which iterations are written how may change; their order, where
+//! a reduction keeps it, and every value may not.
 
 use crate::error::LowerError;
 use crate::fold::Cells;

@@ -1,4 +1,4 @@
-//! A program in several kernels, each a run of its root subtrees.
+//! A program in several kernels, each a run of its root subtrees, for backends that parts are delegated to.
 
 use crate::error::LowerError;
 use crate::program::{Lowered, lower_roots};

@@ -3,6 +3,8 @@
 //! The interpreter and the reference evaluator take minutes for what a device does in a millisecond. So programs up to some
 //! size are checked in every element by both; of larger ones a sample of every result is held to the reference, element by
 //! element, each computed from those that it needs. What was checked is counted, and told with the result.
+//!
+//! The comparisons are elsewhere: in full in `crates/tools/conformance/src/verify`, of samples in `crates/tools/tune/src/reference`.
 
 use loopwright::graph::{Array, Binding, Graph, NodeId};
 use loopwright::lower::KernelParam;

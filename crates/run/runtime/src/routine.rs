@@ -1,4 +1,5 @@
-//! Routines: code tied to memory, ready to be scheduled.
+//! Routines: code tied to memory, ready to be scheduled. `context.rs` makes them (`link`), and the device finds the addresses of
+//! arguments then, once (`prepare` of `host.rs`).
 
 use crate::context::Context;
 use crate::device::DeviceShared;

@@ -1,4 +1,4 @@
-//! Streams: in-order queues of work on a device.
+//! Streams: in-order queues of work on a device. Which stream waits for which is decided in `ledger.rs`.
 
 use crate::context::Context;
 use crate::device::{Device, DeviceShared};

@@ -1,4 +1,4 @@
-//! A second opinion on every run of a kernel.
+//! A second opinion on every run of a kernel: the hook. What compares is `crates/tools/conformance/src/verify`.
 
 use crate::layout::{Layout, LayoutMemory};
 use crate::node::Node;

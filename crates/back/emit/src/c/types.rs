@@ -1,4 +1,4 @@
-//! Vectors as GCC and Clang have them.
+//! Vectors as GCC and Clang have them. The types of scalars are in `family/types.rs`.
 
 use super::C;
 use crate::dialect::{Dialect, Refusal, Spelled};

@@ -1,7 +1,8 @@
 //! Registers for virtual registers: a linear scan over intervals.
 //!
 //! Each virtual register is needed from its first mention to its last, and through every loop around a mention that it
-//! lives longer than. It gets one place for all that time: a register, or, where those run out, a slot in the frame; whoever
+//! lives longer than. It gets one place for all that time: a register, or, where those run out, a slot in the frame (it is
+//! spilled; `emit.rs` writes the loads and stores); whoever
 //! is mentioned least, counted by the depth of loops, goes there. Vector constants go back to the pool and need no slot. If all fit,
 //! all registers are used; else some are held back for the moments in which a value is out of its slot.
 

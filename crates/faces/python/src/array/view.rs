@@ -2,7 +2,7 @@
 //!
 //! A view has the cell of the array that it is of, and the steps from there. What it has read is kept with the version of
 //! the cell; when the cell has been written since, it is read again. A write to a view is one to the elements of the cell
-//! that it stands for.
+//! that it stands for: `index.rs` makes it (`set`, `put`), and `cell.rs` takes it (`update`).
 
 use super::cell::{ALWAYS_OLD, Cell, lock};
 use super::select::Selection;

@@ -5,6 +5,8 @@
 //! makes what it wrote known to later loads. Memory is told apart by the classes of `alias`:
 //! each has a version that goes up with every write to it, and a loop starts by raising the versions
 //! of all that its body writes, because the second iteration comes after the first.
+//!
+//! Tests: `tests/filetests/passes/cse*.lwk`.
 
 use super::alias::{Class, Memory, Reach, Write, is_pure, read_through};
 use crate::ir::{Block, Function, Inst, Stmt, Type, Value};

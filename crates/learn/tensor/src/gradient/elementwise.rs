@@ -1,4 +1,4 @@
-//! The derivative of every op of the table.
+//! The derivative of every op of the table. Those of reductions, views and so of convolutions are in files of their own beside it.
 
 use super::Parts;
 use crate::error::TensorError;

@@ -2,6 +2,9 @@
 //!
 //! A gradient is a tensor like any other, made of the ops of the table; so gradients of gradients, and
 //! products with Jacobians from either side, are the same code again.
+//!
+//! The rules: of ops in `elementwise.rs`; of reductions and scans in `fold.rs`; of views, and so of windows and convolutions, in
+//! `view.rs`; of scatters in `scatter.rs`; of loops over steps in `recurrence.rs`.
 
 mod elementwise;
 mod fold;
