@@ -246,7 +246,7 @@ fn lies_about_devices_are_errors() {
             let error = devices[0].allocate(5000).err().expect("it has 4096 bytes");
             assert_eq!(
                 error.to_string(),
-                "out of memory: 5000 bytes are not to be had"
+                "out of memory: cannot allocate 5000 bytes"
             );
         }
     }
