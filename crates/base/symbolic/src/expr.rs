@@ -1,6 +1,5 @@
 //! The expression type: symbols, nodes, inspection, evaluation and substitution.
 
-use loopwright_threads::PerProcess;
 use loopwright_threads::interrupt::unwind_if_asked;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -131,19 +130,23 @@ fn mix(hash: u64, value: u64) -> u64 {
     (hash.rotate_left(5) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
+thread_local! {
+    /// Nearly all the numbers in index expressions are small: these are made once and shared. By each thread, because a process
+    /// that is forked while another thread made them would wait for that thread for ever.
+    static SMALL: Vec<Expr> = SHARED_CONSTANTS
+        .map(|value| Expr::from_kind(ExprKind::Const(value)))
+        .collect();
+}
+
 impl Expr {
     /// The number `value`.
     pub fn constant(value: i64) -> Expr {
-        // Nearly all the numbers in index expressions are small: these are made once and shared.
-        static SMALL: PerProcess<Vec<Expr>> = PerProcess::new();
-        let small = || {
-            SHARED_CONSTANTS
-                .map(|value| Expr::from_kind(ExprKind::Const(value)))
-                .collect()
-        };
         if SHARED_CONSTANTS.contains(&value) {
             let at = (value - SHARED_CONSTANTS.start) as usize;
-            return SMALL.get_or_init(small)[at].clone();
+            // A thread that ends has none any more.
+            if let Ok(shared) = SMALL.try_with(|small| small[at].clone()) {
+                return shared;
+            }
         }
         Expr::from_kind(ExprKind::Const(value))
     }
