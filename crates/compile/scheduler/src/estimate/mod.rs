@@ -171,7 +171,8 @@ impl Pressure {
 ///
 /// ```
 /// # use loopwright_graph::parse;
-/// # use loopwright_looptree::{BoundBy, LoopTree, Target, estimate, parse_schedule};
+/// # use loopwright_looptree::{LoopTree, Target, parse_schedule};
+/// # use loopwright_scheduler::{BoundBy, estimate};
 /// # use loopwright_text::Source;
 /// let program = "loopwright program 1
 /// input x: f32[i=1000, j=1000]

@@ -146,13 +146,14 @@ impl<E: Debug + Display> ExecuteError<E> {
 /// all of them results may be written in part.
 ///
 /// ```
+/// use loopwright_arena::TiVec;
 /// use loopwright_graph::{NodeId, parse};
 /// use loopwright_looptree::{LoopTree, NodeMemory, execute, parse_schedule};
 /// use loopwright_ops::evaluate;
 /// use loopwright_text::Source;
 ///
-/// /// The memory of each node, by its number.
-/// struct Memory(Vec<Vec<u8>>);
+/// /// The memory of each node.
+/// struct Memory(TiVec<NodeId, Vec<u8>>);
 ///
 /// impl NodeMemory for Memory {
 ///     fn bytes(&self, node: NodeId) -> Option<&[u8]> {
@@ -171,9 +172,9 @@ impl<E: Debug + Display> ExecuteError<E> {
 /// let schedule = "loopwright schedule 1\ny: i/2 parallel, i\n";
 /// let schedule = parse_schedule(&Source::new("square.sched", schedule), &graph).unwrap();
 /// let tree = LoopTree::new(&graph, &schedule)?;
-/// let mut memory = Memory(vec![vec![1, 2, 3, 4, 5], vec![0; 5]]);
+/// let mut memory = Memory(vec![vec![1, 2, 3, 4, 5], vec![0; 5]].into());
 /// execute(&graph, &tree, &graph.bind(&[])?, &mut memory, evaluate)?;
-/// assert_eq!(memory.0[1], [1, 4, 9, 16, 25]);
+/// assert_eq!(memory.0[NodeId(1)], [1, 4, 9, 16, 25]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn execute<A: Arithmetic>(
