@@ -25,7 +25,7 @@ def noise(seed, *shape):
 
 
 def whole(seed, bound, *shape):
-    """Integers from 0 to below a bound."""
+    """Whole numbers from 0 to below a bound."""
     return np.random.RandomState(seed).randint(0, bound, shape, dtype=np.int64)
 
 
