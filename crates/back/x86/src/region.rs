@@ -5,7 +5,6 @@ use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::MutexGuard;
 
-use system::Protection;
 use thiserror::Error;
 
 /// The page of x86-64.
@@ -225,23 +224,24 @@ impl Drop for Region {
     }
 }
 
+/// What may be done with pages.
+#[derive(Clone, Copy)]
+enum Protection {
+    /// Nothing.
+    Closed,
+    /// They are read and written.
+    Write,
+    /// They are read and run.
+    Execute,
+}
+
 /// What the system does with pages.
 #[cfg(unix)]
 mod system {
+    use super::Protection;
     use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
     use std::io;
     use std::ptr::{self, NonNull};
-
-    /// What may be done with pages.
-    #[derive(Clone, Copy)]
-    pub(super) enum Protection {
-        /// Nothing.
-        Closed,
-        /// They are read and written.
-        Write,
-        /// They are read and run.
-        Execute,
-    }
 
     /// Fresh pages that cannot be touched.
     pub(super) fn map(bytes: usize) -> io::Result<NonNull<u8>> {
@@ -298,15 +298,9 @@ mod system {
 /// Where the backend is never available there are no pages for it either.
 #[cfg(not(unix))]
 mod system {
+    use super::Protection;
     use std::io;
     use std::ptr::NonNull;
-
-    #[derive(Clone, Copy)]
-    pub(super) enum Protection {
-        Closed,
-        Write,
-        Execute,
-    }
 
     fn unsupported() -> io::Error {
         let system = std::env::consts::OS;

@@ -290,75 +290,7 @@ impl Op {
     /// Whether it is, on floats, a function of the math library, whose last digits differ from library to library. What is
     /// rounded correctly everywhere, like `sqrt`, is none.
     pub const fn is_math_function(self) -> bool {
-        match self {
-            Op::Cbrt
-            | Op::Exp
-            | Op::Exp2
-            | Op::Expm1
-            | Op::Log
-            | Op::Log2
-            | Op::Log10
-            | Op::Log1p
-            | Op::Sin
-            | Op::Cos
-            | Op::Tan
-            | Op::Asin
-            | Op::Acos
-            | Op::Atan
-            | Op::Sinh
-            | Op::Cosh
-            | Op::Tanh
-            | Op::Asinh
-            | Op::Acosh
-            | Op::Atanh
-            | Op::Erf
-            | Op::Erfc
-            | Op::Pow
-            | Op::Atan2
-            | Op::Hypot => true,
-            Op::Copy
-            | Op::Neg
-            | Op::Abs
-            | Op::Sign
-            | Op::Not
-            | Op::Recip
-            | Op::Sqrt
-            | Op::Rsqrt
-            | Op::Floor
-            | Op::Ceil
-            | Op::Round
-            | Op::Trunc
-            | Op::IsNan
-            | Op::IsInf
-            | Op::IsFinite
-            | Op::Popcount
-            | Op::Clz
-            | Op::Ctz
-            | Op::Add
-            | Op::Sub
-            | Op::Mul
-            | Op::Div
-            | Op::FloorDiv
-            | Op::Rem
-            | Op::Mod
-            | Op::CopySign
-            | Op::Min
-            | Op::Max
-            | Op::Eq
-            | Op::Ne
-            | Op::Lt
-            | Op::Le
-            | Op::Gt
-            | Op::Ge
-            | Op::And
-            | Op::Or
-            | Op::Xor
-            | Op::Shl
-            | Op::Shr
-            | Op::Threefry
-            | Op::Select
-            | Op::MulAdd => false,
-        }
+        matches!(self, ops_of!(Library))
     }
 
     /// The dtype of the result for operands of these dtypes, or what is wrong with them.

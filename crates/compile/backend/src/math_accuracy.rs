@@ -64,18 +64,10 @@ impl MathAccuracy {
             None if op.is_math_function() => self.functions,
             None => 0,
         };
-        match dtype {
-            DType::F32 | DType::F64 => stated,
-            DType::F16 | DType::BF16 | DType::F8E4M3 | DType::F8E5M2 => stated.min(1),
-            DType::Bool
-            | DType::I8
-            | DType::I16
-            | DType::I32
-            | DType::I64
-            | DType::U8
-            | DType::U16
-            | DType::U32
-            | DType::U64 => 0,
+        match dtype.is_float() {
+            true if dtype.bits() < 32 => stated.min(1),
+            true => stated,
+            false => 0,
         }
     }
 
